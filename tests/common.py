@@ -109,14 +109,11 @@ def batch_fields_of(case: Case) -> BatchFields | None:
         given = [getattr(fields, field.name) for fields in case.fields]
         default = getattr(UNSET, field.name)
         if any(value != default for value in given):
-            columns[field.name] = [_absent(field.name) if value is None else value for value in given]
+            absent = -1 if field.name in ("append_time_ms", "delete_horizon_ms") else int(np.iinfo(np.int64).min)
+            columns[field.name] = [absent if value is None else value for value in given]
     if "timestamp_type" in columns:
         columns["timestamp_type"] = [int(fields.readers_see_append_time) for fields in case.fields]
     return BatchFields(**columns) if columns else None
-
-
-def _absent(name: str) -> int:
-    return -1 if name in ("append_time_ms", "delete_horizon_ms") else int(np.iinfo(np.int64).min)
 
 
 def reference_encode(name: str, messages: Sequence[Message], fields: Fields, codec: str = "none") -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, DecodedLog, Records
+from kfbench import FORMATS, BatchFields, Records
 from kfbench.batches import FIELD_DEFAULTS, plan
 from kfbench.errors import InvalidRecords
 from tests import strategies
@@ -105,10 +105,6 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def decoded() -> DecodedLog:
-    return FORMATS["v2"].decode(FORMATS["v2"].encode(Records.from_lists([b"a", b"b", b"c"]), 2))
-
-
 def test_the_columns_that_notebooks_rely_on() -> None:
     for name, fmt in FORMATS.items():
         for log in (fmt.decode(b""), fmt.decode(fmt.encode(Records.from_lists([b"v"])))):
@@ -116,7 +112,7 @@ def test_the_columns_that_notebooks_rely_on() -> None:
 
 
 def test_a_decoded_log_is_frozen() -> None:
-    log = decoded()
+    log = FORMATS["v2"].decode(FORMATS["v2"].encode(Records.from_lists([b"a", b"b", b"c"]), 2))
     with pytest.raises(dataclasses.FrozenInstanceError):
         log.trailing_bytes = 1  # type: ignore[misc]
     for column in (log.records.timestamps_ms, log.records.value_starts, log.create_timestamps_ms, log.bounds):

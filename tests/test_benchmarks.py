@@ -29,6 +29,7 @@ CLASSES: Final[list[Any]] = [
     if found.__module__ == module.__name__
 ]
 V2_HEADER_BYTES: Final = 61
+SHARING_MAGIC: Final = ("enriched", "kip98")  # with v0, v1 or v2: no log shows these formats
 
 
 def methods(benchmark: Any) -> list[str]:
@@ -58,10 +59,6 @@ def test_benchmarks_import_only_public_names(path: Path) -> None:
 # --- What is measured
 
 
-def has_codec(name: str, codec: str) -> bool:
-    return codec in FORMATS[name].capabilities.codecs
-
-
 def is_fetchable(name: str) -> bool:
     many: Any = samples.many
     data, positions = many(name)
@@ -72,11 +69,6 @@ def is_fetchable(name: str) -> bool:
     return True
 
 
-def is_found_by_magic(name: str) -> bool:
-    """Return False for formats that share their magic with v0, v1 or v2: enriched and kip98."""
-    return not name.startswith(("enriched", "kip98"))
-
-
 def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
     """Return False if the benchmark is not applicable, because the format has no such codec, magic or operation."""
     named = dict(zip(benchmark.param_names, parameters, strict=True))
@@ -85,7 +77,7 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
         if "conversion" in named
         else [named[key] for key in ("format",) if key in named]
     )
-    if not all(has_codec(name, named["codec"]) for name in names if "codec" in named):
+    if not all(named["codec"] in FORMATS[name].capabilities.codecs for name in names if "codec" in named):
         return False
     if benchmark in (broker.Compact, broker.Convert) and not all(FORMATS[name].has_broker_paths for name in names):
         return False
@@ -93,7 +85,7 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
         return bool(named["format"] != named["other"])
     if benchmark is formats.Fetch:
         return is_fetchable(named["format"])
-    return benchmark is not formats.ReadLog or is_found_by_magic(named["format"])
+    return benchmark is not formats.ReadLog or not named["format"].startswith(SHARING_MAGIC)
 
 
 @pytest.mark.parametrize(

@@ -20,17 +20,13 @@ from tests.reference import lz4, snappy
 SAMPLES = {"empty": b"", "one": b"x", "text": TEXT, "noise": NOISE, "zeros": bytes(200_000)}
 
 
-def by_magic(name: str, magic: int) -> Codec:
-    return LEGACY_LZ4 if (name, magic) == ("lz4", 0) else CODECS[name]
-
-
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("name", [*REAL, "none"])
 def test_foreign_readers_read_ours_and_we_read_theirs(name: str, sample: str, magic: int) -> None:
     if name == "zstd" and magic < 2:
         magic = 2
-    codec, data = by_magic(name, magic), SAMPLES[sample]
+    codec, data = LEGACY_LZ4 if (name, magic) == ("lz4", 0) else CODECS[name], SAMPLES[sample]
     compressed = codec.compress(data)
     assert codec.decompress(compressed) == data
     if not (name == "snappy" and not data):
@@ -250,11 +246,6 @@ def test_zstd_levels_do_not_influence_each_other() -> None:
     shared = Zstd()
     assert [shared.compress(data, level) for data, level in zip(samples, levels, strict=True)] == alone
     assert len({len(Zstd().compress(TEXT, level)) for level in set(levels)}) == len(set(levels))
-
-
-def test_zstd_frames_one_after_another() -> None:
-    frames = [bytes(cramjam.zstd.compress(part)) for part in (TEXT[:100], b"", TEXT[100:])]
-    assert CODECS["zstd"].decompress(b"".join(frames)) == TEXT
 
 
 def test_zstd_reads_checksums_content_sizes_and_skippable_frames() -> None:

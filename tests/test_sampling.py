@@ -15,10 +15,6 @@ def test_a_sample_has_every_value_and_one_codec_a_format() -> None:
     assert [name for name, _ in chosen] == list(FORMATS) and {codec for _, codec in chosen} == set(CODECS)
 
 
-def test_a_test_without_parameters_is_in_the_sample() -> None:
-    assert covering([frozenset()]) == set() and spread(1, 5) == {0}
-
-
 @pytest.mark.parametrize(("cases", "count"), [(1368, 100), (7, 7), (3, 10), (100, 1)])
 def test_a_count_is_kept_and_spread_over_all(cases: int, count: int) -> None:
     chosen = sorted(spread(cases, count))

@@ -176,14 +176,6 @@ def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) ->
     assert [read(fmt, part) for part in through.partitions] == [read(fmt, part) for part in done.partitions]
 
 
-def test_keyed_true_ignores_the_flag() -> None:
-    fmt = FORMATS["enriched"]
-    log = fmt.encode(steady(), 100, "gzip", lossy=True)
-    done = mirror(log, fmt, partitions=4, keyed=True)
-    assert done.work.decompressed_bytes == fmt.size(steady(), 100).sum()
-    assert done.handed_on == 10  # decompressed, but all its records go to one partition
-
-
 def test_positions_stand_for_offsets_after_a_compaction() -> None:
     fmt = FORMATS["enriched-ms"]
     records = Records.from_lists([b"v%d" % i for i in range(6)], offsets=[10, 12, 13, 40, 41, 50])

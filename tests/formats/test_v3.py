@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from kfbench import FORMATS, BatchFields, Records
 from kfbench.errors import CorruptLog
 from tests import strategies
-from tests.common import check_against_reference, messages_of, one_batch
+from tests.common import check_against_reference, messages_of, one_batch, records_of
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import v23
 from tests.reference.model import Message
+from tests.reference.varint import zigzag
 from tests.strategies import INT32, INT64, NOW_MS
 
 BITS = {name: bits & 0xFFFF for name, (magic, bits) in v23.FEATURES.items() if magic == 3}
@@ -110,6 +111,29 @@ def test_each_v3_format_reads_the_others() -> None:
 
 
 # Sizes
+
+
+def size(name: str, *messages: Message, fields: BatchFields | None = None) -> int:
+    return int(FORMATS[name].size(records_of(messages), [0, len(messages)], fields)[0])
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("records", [1, 2, 63, 64, 65])
+@pytest.mark.parametrize("base", [-1, 0, NOW_MS, 2_199_023_255_551, 2_199_023_255_552, INT64])
+def test_bytes_of_the_compact_header(base: int, records: int) -> None:
+    """The header of v3 takes at least 44 bytes, typically 51. A record takes one byte less than in v2."""
+    messages = [Message(offset=i, timestamp_ms=base, value=b"v") for i in range(records)]
+    header = 37 + len(zigzag(records - 1)) + len(zigzag(base)) + len(zigzag(0)) + 4
+    v2 = size("v2", *messages)
+    assert v2 - size("v3-header-only", *messages) == 61 - header
+    assert v2 - size("v3-attributes-only", *messages) == records
+    assert v2 - size("v3", *messages) == 61 - header + records
+    if base in (-1, 0) and records < 65:
+        assert header == 44
+    if base == NOW_MS and records in (2, 63, 64):
+        assert header == 49
+    for name in NAMES:
+        check_against_reference(name, one_batch(*messages))
 
 
 def test_the_widest_header_is_66_bytes() -> None:

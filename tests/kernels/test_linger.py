@@ -113,7 +113,3 @@ def test_the_published_table(linger_ms: int) -> None:
         times_us = poisson_arrivals(rate, 100_000)
         bounds = batches(times_us, of_length(198, times_us), linger_ms * 1000, BATCH_SIZE)
         assert 100_000 / (len(bounds) - 1) == pytest.approx(expected, rel=0.02)
-
-
-def test_nothing_has_no_batches() -> None:
-    assert batches(np.zeros(0, np.int64), Records.from_lists([]).shapes, 5, BATCH_SIZE) == [0]

@@ -14,7 +14,7 @@ from kfbench.formats import BY_MAGIC
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.layouts import MAGIC_AT, SHARED_HEADERS, UNSET, V2_HEADER, position
 from tests import strategies
-from tests.common import REFERENCES, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
+from tests.common import LEGACY, REFERENCES, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
 from tests.formats.fuzz import sealed
 from tests.reference import log as reference_log
 from tests.reference import v23
@@ -83,6 +83,17 @@ def test_a_cut_tail_is_counted(data: bytes, draw: st.DataObject) -> None:
     assert log.trailing_bytes == trailing
     check_decoded(log, batches)
     assert bytes(write_log(log))[:8] == data[: min(8, cut - trailing)]
+
+
+def test_one_of_each_in_a_row() -> None:
+    data = b"".join(written(name) for name in NAMES)
+    log = read_log(data)
+    expected = [message for name in NAMES for message in (AGELESS if name == "v0" else SAMPLE)]
+    assert messages_of(log.records) == expected
+    magics = [FORMATS[name].magic for name in NAMES for _ in range(4 if name in LEGACY else 2)]
+    assert log.batches["magic"].tolist() == magics
+    assert log.batches["position"].is_monotonic_increasing
+    assert bytes(write_log(log)) == data
 
 
 def test_from_a_file(tmp_path: Path) -> None:

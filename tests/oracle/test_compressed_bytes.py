@@ -76,7 +76,9 @@ def totals(notes: list[str]) -> Callable[[Kafka, str, str], Totals]:
             ours = payloads(bytes(FORMATS["v2"].encode(records, bounds, codec)))
             for (*_, our), (*_, kafkas) in zip(ours, payloads(written(kafka, records, bounds, codec)), strict=True):
                 found.add(our, kafkas)
-        libraries = f"{CODECS[codec].version} compared with {kafkas_library(kafka, codec)}"
+        library = LIBRARIES[codec]
+        kafkas = f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
+        libraries = f"{CODECS[codec].version} compared with {kafkas}"
         notes.append(
             f"{codec}, {source}: {found.identical:,} of {found.batches:,} batches are Kafka's bytes "
             f"({found.identical / found.batches:.1%}), the total {found.our_bytes:,} of {found.kafkas_bytes:,} bytes "
@@ -99,11 +101,6 @@ def written(kafka: Kafka, records: Records, bounds: list[int], codec: str) -> by
         for start, end in pairwise(bounds)
     ]
     return b"".join(kafka.write(*specs[at : at + AT_ONCE]) for at in range(0, len(specs), AT_ONCE))
-
-
-def kafkas_library(kafka: Kafka, codec: str) -> str:
-    library = LIBRARIES[codec]
-    return f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -340,7 +340,8 @@ ARROWS_WORDS = re.compile(
 def test_the_decoders_words_do_not_reach_the_user(tmp_path: Path, name: str) -> None:
     if name == "t.parquet":
         rows = [{"v": f"{i * 7919 % 10007}" * 9} for i in range(2000)]
-        data = pq_bytes(tmp_path, rows)
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet", row_group_size=300)
+        data = (tmp_path / "rows.parquet").read_bytes()
     else:
         text = "\n".join(["v", *(f"{i * 7919 % 10007}" for i in range(20_000))]).encode()
         data = gzip.compress(text) if name.endswith(".gz") else zstandard.compress(text)
@@ -353,8 +354,3 @@ def test_the_decoders_words_do_not_reach_the_user(tmp_path: Path, name: str) -> 
             except KfbenchError as error:
                 told.append(str(error).removeprefix(f"{path}: "))
     assert len(told) > 20 and not [words for words in told if ARROWS_WORDS.search(words) or "\n" in words]
-
-
-def pq_bytes(folder: Path, rows: list[dict[str, Any]]) -> bytes:
-    pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet", row_group_size=300)
-    return (folder / "rows.parquet").read_bytes()

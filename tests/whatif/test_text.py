@@ -13,7 +13,7 @@ from kfbench.whatif import tables
 from kfbench.whatif.answer import OWN, TODAY, Sample, WhatIf
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.notes import answer_notes
-from kfbench.whatif.rebatch import BATCHINGS, Batching, batchings_of
+from kfbench.whatif.rebatch import BATCHINGS, Batching
 from kfbench.whatif.tables import source_table
 from tests.recorded import FOLDER
 
@@ -150,9 +150,3 @@ def test_assumed_batches_are_no_other_batches(tmp_path: Path) -> None:
         found = what_if(rows, ["v2", "v3"], ["none"], batchings=batchings, columns=Columns(timestamp="at"))
         assert found.assumed == one
         assert [arm.batching for arm in found.headline[TODAY]] == [None, two][: len(batchings)]
-
-
-def test_batchings_are_all_pairs() -> None:
-    assert batchings_of(None, []) is None
-    assert batchings_of([1, 2], None) == (Batching(1.0, 16_384), Batching(2.0, 16_384))
-    assert batchings_of([5], [1, 2]) == (Batching(5.0, 1), Batching(5.0, 2))

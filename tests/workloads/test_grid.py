@@ -1,6 +1,6 @@
 """Each axis of the grid (the workload with free parameters) has exactly the effect that its name states."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,7 +137,3 @@ def test_a_slice_of_large_values_does_not_make_the_whole_block() -> None:
 def test_a_point_off_the_grid_is_refused_by_its_axis(axes: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidConfig, match=f"^{named}: "):
         GridPoint(**axes)
-
-
-def test_every_axis_says_what_it_means() -> None:
-    assert all(axis.metadata["meaning"] for axis in fields(GridPoint))

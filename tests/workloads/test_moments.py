@@ -35,10 +35,6 @@ def values(sample: Sample) -> NDArray[np.int32]:
     return lengths[lengths >= 0]
 
 
-def null_share(sample: Sample) -> float:
-    return float(np.mean(sample.shapes.value_lengths < 0))
-
-
 def sizes(sample: Sample) -> NDArray[np.int64]:
     return np.diff(sample.bounds)
 
@@ -76,7 +72,7 @@ def test_mean_messages_of_whole_fleets() -> None:
     ],
 )
 def test_share_of_tombstones(name: str, variant: str, share: float, blocks: int) -> None:
-    assert null_share(drawn(name, variant, blocks)) == within(share)
+    assert np.mean(drawn(name, variant, blocks).shapes.value_lengths < 0) == within(share)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.workloads.base.workload import Parameter
 from kfbench.workloads.catalogue import FILES
 from kfbench.workloads.named.file import WORDS, load, parameters
 
@@ -17,10 +16,6 @@ NAMED = re.compile(
     | \b([a-z]+\.){1,5}[a-z]+(=|:\ |$) | \bmeasured\ (on|for)\b | \bformat\b""",
     re.VERBOSE,
 )
-
-
-def named_kind(parameter: Parameter) -> bool:
-    return parameter.path.rpartition(".")[2] in WORDS
 
 
 def names_something(source: str) -> bool:
@@ -35,7 +30,7 @@ def names_something(source: str) -> bool:
 def test_every_number_and_every_template_has_a_source(path: Path) -> None:
     found = parameters(path)
     assert any(isinstance(each.value, int | float | list) for each in found)
-    assert [each.path for each in found if each.source is None and not named_kind(each)] == []
+    assert [each.path for each in found if each.source is None and each.path.rpartition(".")[2] not in WORDS] == []
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

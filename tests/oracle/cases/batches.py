@@ -48,7 +48,8 @@ def control() -> Iterator[Vector]:
     yield Vector(name="control_abort", batches=[marker(201, "ABORT", coordinatorEpoch=INT32_MAX)])
     for kind in KRAFT:
         one = {"kind": kind, "baseOffset": 3, "timestamp": T0, "partitionLeaderEpoch": 2}
-        yield Vector(name=f"control_{_snake(kind)}", batches=[one])
+        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind)
+        yield Vector(name=f"control_{name}", batches=[one])
     voters = {"kind": "leaderChange", "baseOffset": 9, "timestamp": T0, "partitionLeaderEpoch": 3, "voters": 5}
     yield Vector(name="control_leader_change_five_voters", batches=[voters])
     transactional = IDEMPOTENT | {"transactional": True}
@@ -148,7 +149,3 @@ def empty() -> Iterator[Vector]:
     around = [batch(2, "none", series(1), baseOffset=base) for base in (9, 20)]
     yield Vector(name="empty_v2_between", batches=[around[0], hollow, around[1]])
     yield Vector(name="empty_v2_widest", batches=[hollow | {"lastOffset": 10 + INT32_MAX}])
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
