@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64, freeze, group_bounds, integers_of
-from kfbench.codecs import CODEC_NAMES, Dictionary
+from kfbench.codecs import Dictionary, codec_names
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels.wire import frames
 from kfbench.layouts import (
@@ -309,7 +309,7 @@ class DecodedLog:
         import pandas as pd
 
         frame = pd.DataFrame({name: self.batch_rows[name] for name in BATCH.names or ()})
-        frame["codec"] = np.array(CODEC_NAMES, object)[frame["codec"]]
+        frame["codec"] = np.array(codec_names(), object)[frame["codec"]]
         frame["timestamp_type"] = timestamp_types(self.batch_rows)
         return frame
 

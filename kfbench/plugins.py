@@ -6,7 +6,7 @@ other groups are alike. kfbench finds its own research in the same way.
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -58,6 +58,7 @@ class EntryPoint(NamedTuple):
     version: str
     group: str
     module: str
+    about: Path  # the folder with the package's metadata
 
 
 @cache
@@ -70,19 +71,20 @@ def _entry_points() -> tuple[EntryPoint, ...]:
     for place in (place for folder in sys.path for place in Path(folder).glob("*.dist-info")):
         name, _, version = place.stem.partition("-")
         file = place / "entry_points.txt"
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
         package = name.replace("_", "-").lower()
-        found.setdefault(package, [*_entry_points_in(text, package, version)])
+        found.setdefault(package, [EntryPoint(package, version, *each, place) for each in _entry_points_in(text)])
     return tuple(each for package in sorted(found, key=lambda name: (name != OURS, name)) for each in found[package])
 
 
-def _entry_points_in(text: str, package: str, version: str) -> Iterator[EntryPoint]:
+def _entry_points_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the group and the module of each entry point of kfbench in a file."""
     whose = group = ""
     for line in text.splitlines():
         if line.startswith("["):
             whose, _, group = line.strip(" []").partition(".")
         elif whose == OURS and group in GROUPS and "=" in line:
-            yield EntryPoint(package, version, group, line.partition("=")[2].partition(":")[0].strip())
+            yield group, line.partition("=")[2].partition(":")[0].strip()
 
 
 def modules(group: str) -> Iterator[tuple[str, ModuleType]]:
@@ -98,7 +100,10 @@ def modules(group: str) -> Iterator[tuple[str, ModuleType]]:
 
 @cache
 def _warn_once(package: str, reason: str) -> None:
-    warnings.warn(f"plug-in {package} is left out: {reason}", PluginWarning, stacklevel=2)
+    from multiprocessing import parent_process  # late, for a quick --help
+
+    if parent_process() is None:  # else the parent has said so
+        warnings.warn(f"plug-in {package} is left out: {reason}", PluginWarning, stacklevel=2)
 
 
 class Registry(Mapping[str, T]):
@@ -110,11 +115,17 @@ class Registry(Mapping[str, T]):
     Args:
         group: the group, without "kfbench.".
         attribute: the name of the tuple of objects in each module.
+        of: the class of the objects.
         built_in: returns kfbench's own objects.
+        is_optional: True if a module need not have the attribute.
     """
 
-    def __init__(self, group: str, attribute: str, built_in: Callable[[], Iterable[T]] = tuple) -> None:
-        self._group, self._attribute, self._built_in = group, attribute, built_in
+    def __init__(
+        self, group: str, attribute: str, of: type, built_in: Callable[[], Iterable[T]] = tuple,
+        is_optional: bool = False,
+    ) -> None:  # fmt: skip
+        self._group, self._attribute, self._of, self._built_in = group, attribute, of, built_in
+        self._is_optional = is_optional
 
     def package(self, name: str) -> str:
         """Return the package that registers this name. Raises KeyError."""
@@ -127,10 +138,8 @@ class Registry(Mapping[str, T]):
     @cached_property
     def _found_in(self) -> dict[str, tuple[str, T]]:
         found: dict[str, tuple[str, T]] = {}
-        ours = [(OURS, each) for each in self._built_in()]
-        theirs = [
-            (package, each) for package, module in modules(self._group) for each in getattr(module, self._attribute, ())
-        ]
+        ours: list[tuple[str, Any]] = [(OURS, each) for each in self._built_in()]
+        theirs = [(package, each) for package, module in modules(self._group) for each in self._in(package, module)]
         for package, each in (*ours, *theirs):
             name: str = each.name
             if name in found:
@@ -139,6 +148,16 @@ class Registry(Mapping[str, T]):
                 )
             found[name] = package, each
         return found
+
+    def _in(self, package: str, module: ModuleType) -> Iterable[Any]:
+        """Return the objects of a module. What is none is left out with a warning."""
+        objects = getattr(module, self._attribute, () if self._is_optional else None)
+        if isinstance(objects, tuple) and all(isinstance(each, self._of) for each in objects):
+            return objects
+        wanted = f"{module.__name__}.{self._attribute}: a tuple of {self._of.__name__} is wanted"
+        # A module that looks up in a registry, while it is imported, is seen without its tuple.
+        _warn_once(package, wanted if objects is not None else f"{wanted}, and there is none yet (docs/plugins.md)")
+        return ()
 
     def __getitem__(self, name: str) -> T:
         return self._found[name]
@@ -167,10 +186,20 @@ def plugins() -> tuple[Plugin, ...]:
     )  # fmt: skip
 
 
-def files_of(package: str) -> dict[str, Path]:
-    """Return the files of a plug-in's modules, by their place below a folder of the import path.
+def hint_of(name: str, known: Sequence[str]) -> str:
+    """Return the right name that is nearest to a wrong one, and the plug-ins that are installed; "" without either."""
+    from difflib import get_close_matches  # late, for a quick --help
 
-    A module in a package stands for the whole package.
+    near = [f"did you mean {each}?" for each in get_close_matches(name, known, 1)]
+    installed = [f"plug-ins: {', '.join(plugin.name for plugin in plugins())}"] if plugins() else []
+    return " ".join((*near, *installed))
+
+
+def files_of(package: str) -> dict[str, Path]:
+    """Return the files of a plug-in, by their place below a folder of the import path.
+
+    These are the files in the package's list (RECORD). An editable installation has no such list: then they are those
+    of the modules that entry points name, and a module in a package stands for the whole package.
     """
     found: dict[str, Path] = {}
     for entry in (each for each in _entry_points() if each.package == package):
@@ -179,6 +208,10 @@ def files_of(package: str) -> dict[str, Path]:
         for place in map(Path, (spec.submodule_search_locations or [spec.origin or ""]) if spec else ()):
             files = [place] if place.is_file() else sorted(place.rglob("*"))
             found |= {str(each.relative_to(place.parent)): each for each in files if each.is_file()}
+        for listed in entry.about.glob("RECORD"):
+            names = (line.rsplit(",", 2)[0].strip('"') for line in listed.read_text(encoding="utf-8").splitlines())
+            inside = (name for name in names if not name.startswith((entry.about.name, "..", "/")))
+            found |= {name: path for name in inside if (path := entry.about.parent / name).is_file()}
     return {name: path for name, path in found.items() if "__pycache__" not in path.parts}
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import zstandard
 
-from kfbench.codecs import CODEC_NAMES, Gzip
+from kfbench.codecs import Gzip, codec_names
 
 MOST_OFF: Final = {"gzip": 0.1, "lz4": 0.0, "zstd": 0.001, "snappy": 0.01}
 """How far our total may be from Kafka's, as a share of it, by codec. Of gzip it counts where zlib is not classic."""
@@ -42,7 +42,7 @@ def payloads(data: bytes) -> Iterator[tuple[int, str, bytes]]:
     while at < len(data):
         end = at + 12 + struct.unpack_from(">i", data, at + 8)[0]
         magic = data[at + 16]
-        codec = CODEC_NAMES[data[at + 22 if magic == 2 else at + 17] & 7]
+        codec = codec_names()[data[at + 22 if magic == 2 else at + 17] & 7]
         payload = data[at + HEADER_BYTES[magic] : end]
         if codec != "none" and payload:
             yield magic, codec, payload

@@ -23,6 +23,17 @@ from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 
 FORMATS = (BatchedFormat(name="lean", magic=3, features=UNSIGNED_BIT | TAGGED_BIT, summary="unsigned, with tags"),)
 """
+FAILS: Final = """
+from kfbench.formats.base.batched import BatchedFormat
+
+
+class Fails(BatchedFormat):
+    def _encode(self, *given, **named):
+        raise RuntimeError("out of ideas")
+
+
+FORMATS = (Fails(name="fails", magic=3, summary="raises an error", features=0),)
+"""
 KIND: Final = """
 import msgspec
 
@@ -116,16 +127,20 @@ COMMANDS = (Command("hello", hello),)
 """
 
 
-def install(folder: Path, name: str, group: str, code: str, version: str = "0.1") -> Path:
-    """Install a package of one module with pip into a folder of its own. Return this folder, for PYTHONPATH."""
+def install(folder: Path, name: str, group: str, code: str, version: str = "0.1", helper: str = "") -> Path:
+    """Install a package with pip into a folder of its own. Return this folder, for PYTHONPATH.
+
+    helper: the code of a second module, which no entry point names.
+    """
     source, module = folder / f"{name}-source", name.replace("-", "_")
     source.mkdir(parents=True, exist_ok=True)
     (source / f"{module}.py").write_text(code)
+    (source / f"{module}_helper.py").write_text(helper)
     (source / "pyproject.toml").write_text(
         f'[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
         f'[project]\nname = "{name}"\nversion = "{version}"\n'
         f'[project.entry-points."kfbench.{group}"]\n{module} = "{module}"\n'
-        f'[tool.hatch.build.targets.wheel]\ninclude = ["{module}.py"]\n'
+        f'[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
     )
     target = folder / name
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--upgrade", "--target", str(target)]
@@ -163,19 +178,25 @@ def test_a_format_is_listed_and_answers_what_if(lean: Path) -> None:
 @pytest.mark.slow
 def test_a_sweep_and_its_report_have_a_format_and_a_kind(lean: Path, tmp_path: Path) -> None:
     keys = install(tmp_path, "key-kind", "kinds", KIND)
+    fails = install(tmp_path, "fails", "formats", FAILS)
     sweep = tmp_path / "sweep.toml"
-    sweep.write_text(SWEEP.replace('"v3"]', '"lean"]').replace('["bytes"]', '["bytes", "keys"]'))
-    done = kfbench("run", sweep, "--out", tmp_path / "out", plugins=[lean, keys])
-    assert done.returncode == 0, done.stderr
+    sweep.write_text(SWEEP.replace('"v3"]', '"lean", "fails"]').replace('["bytes"]', '["bytes", "keys"]'))
+    done = kfbench("run", sweep, "--out", tmp_path / "out", plugins=[lean, fails, keys])
+    assert done.returncode == 3, done.stderr
     report = Path(done.stdout.strip())
     assert "lean" in (report / "index.html").read_text()
     rows = pq.read_table(report / "measurements.parquet").to_pylist()
-    assert {row["format"] for row in rows} == {"v1", "v2", "lean"}
+    assert {row["format"] for row in rows} == {"v1", "v2", "lean", "fails"}
+    errors = [(row["format"], row["error"].rpartition("): ")[2]) for row in rows if row["status"] == "error"]
+    assert {*errors} == {("fails", "fails: RuntimeError: out of ideas")}
     assert all((row["distinct_keys"] or 0) > 0 for row in rows if row["kind"] == "keys" and row["status"] == "ok")
     (run,) = (tmp_path / "out" / "runs").iterdir()
     manifest = json.loads((run / "manifest.json").read_text())
     found = {each["name"]: (each["version"], each["groups"]) for each in manifest["plugins"]}
-    assert found == {"lean-format": ("0.1", ["formats"]), "key-kind": ("0.1", ["kinds"])}
+    assert found == {
+        name: ("0.1", [group])
+        for name, group in (("fails", "formats"), ("key-kind", "kinds"), ("lean-format", "formats"))
+    }
     without = kfbench("report", run, plugins=[lean])
     assert without.returncode == 1 and "distinct_keys" in without.stderr
     # A changed plug-in is other code: a run that it did not finish is refused, and says so in one line.
@@ -185,11 +206,11 @@ def test_a_sweep_and_its_report_have_a_format_and_a_kind(lean: Path, tmp_path: P
     lost.unlink()  # as after a kill: the lock is there, and nobody holds it
     (run / "lock").touch()
     again = ("sweep", sweep, "--out", tmp_path / "out", "--resume", run)
-    refused = kfbench(*again, plugins=[lean, install(tmp_path, "key-kind", "kinds", KIND + "\n# and a line\n")])
+    refused = kfbench(*again, plugins=[lean, fails, install(tmp_path, "key-kind", "kinds", KIND + "\n# and a line\n")])
     assert refused.returncode == 1 and refused.stderr.count("\n") == 1 and "the code of kfbench" in refused.stderr
-    resumed = kfbench(*again, plugins=[lean, install(tmp_path, "key-kind", "kinds", KIND)])
-    assert resumed.returncode == 0, resumed.stderr
-    rendered = kfbench("report", run, "--out", tmp_path / "again", plugins=[lean, keys])
+    resumed = kfbench(*again, plugins=[lean, fails, install(tmp_path, "key-kind", "kinds", KIND)])
+    assert resumed.returncode == 3, resumed.stderr
+    rendered = kfbench("report", run, "--out", tmp_path / "again", plugins=[lean, fails, keys])
     assert rendered.returncode == 0, rendered.stderr
     assert of_cells(pq.read_table(next((tmp_path / "again").rglob("measurements.parquet"))).to_pylist()) == of_cells(
         rows
@@ -241,6 +262,37 @@ def test_a_plug_in_that_fails_is_one_line_and_the_rest_works(lean: Path, tmp_pat
     done = kfbench("formats", "--json", plugins=[lean, broken])
     assert done.returncode == 0 and "lean" in {each["name"] for each in json.loads(done.stdout)}
     assert done.stderr == "kfbench: plug-in broken-format is left out: RuntimeError: out of ideas\n"
+
+
+@pytest.mark.parametrize(
+    ("group", "code", "status", "words"),
+    [
+        ("formats", "FORMATS = 3", 0, "a tuple of Format is wanted"),
+        ("formats", "FORMAT = ()", 0, "a tuple of Format is wanted"),
+        ("commands", "COMMANDS = (print,)", 0, "a tuple of Command is wanted"),
+        ("codecs", CODEC.replace("6, range", "9, range"), 1, "xz of wrong: number 9 is not free"),
+        ("kinds", KIND.replace("section =", "section = 'formats'; _ ="), 1, "formats: no section for formats of wrong"),
+        ("whatif_tables", TABLE.replace('"largest",', '"seed",'), 1, "seed: a plug-in registers an option"),
+    ],
+)
+def test_a_wrong_plug_in_is_one_line(tmp_path: Path, group: str, code: str, status: int, words: str) -> None:
+    wrong = install(tmp_path, "wrong", group, code)
+    if group == "kinds":
+        (tmp_path / "sweep.toml").write_text(SWEEP)
+        done = kfbench("sweep", tmp_path / "sweep.toml", "--dry-run", plugins=[wrong])
+    else:
+        done = kfbench("what-if", LOG, "--format", "v2", "--codec", "none", plugins=[wrong])
+    lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert done.returncode == status and len(lines) == 1 and words in lines[0], done.stderr
+
+
+def test_a_change_of_any_module_changes_the_digest(tmp_path: Path) -> None:
+    code = "from kfbench.plugins import plugins; print(plugins()[0].digest)"
+    digests = []
+    for helper in ("", "# another"):
+        path = os.pathsep.join(map(str, (ROOT, install(tmp_path, "two-modules", "formats", FORMAT, helper=helper))))
+        digests.append(subprocess.check_output([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}))
+    assert digests[0] != digests[1]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from kfbench.broker.source import bytes_of, find
 from kfbench.broker.topic import LAST_INT64, Origin, TopicSettings, whole_number
 from kfbench.broker.validation import Run, checked_runs, split
 from kfbench.broker.work import NewLog, Slices, Work, build, spliced
-from kfbench.codecs import REBUILT_AS, Allowance, Dictionary
+from kfbench.codecs import Allowance, Dictionary, rebuilt_as
 from kfbench.errors import InvalidRecords, Refused
 from kfbench.formats import BrokerFields, Format
 from kfbench.layouts import NO_TIMESTAMP
@@ -299,7 +299,7 @@ def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance)
     filled = np.flatnonzero(np.diff(bounds))  # Kafka's builder writes nothing for no records
     bounds, fields = np.append(bounds[:-1][filled], bounds[-1]), fields.take(filled)
     codecs, number = np.unique(run.codecs[requests][filled], return_inverse=True)
-    kinds = [Kind(fmt=to, codec=REBUILT_AS[codec], level=topic.level if codec else None) for codec in codecs]
+    kinds = [Kind(fmt=to, codec=rebuilt_as()[codec], level=topic.level if codec else None) for codec in codecs]
     check_room(to, records, bounds, fields, positions[first[filled]], allowance)
     built = build(records, bounds, fields, number, kinds, topic.lossy)
     allowance.built_bytes -= max(len(built.log.data), built.plain_bytes)

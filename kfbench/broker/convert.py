@@ -25,7 +25,7 @@ from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, chunks
 from kfbench.broker.source import bytes_of, find, of_magic
 from kfbench.broker.work import CREATE_TIMES, Built, NewLog, Work, build
-from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Dictionary, ZstdDictionary
+from kfbench.codecs import CODECS, Allowance, Dictionary, ZstdDictionary, codec_names
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import Entries, Format
 from kfbench.kernels.formats import batch_description
@@ -131,7 +131,7 @@ class Conversion:
     def __post_init__(self) -> None:
         if self.codec is not None:
             self.to.check_codec(self.codec, self.level)
-        has_codec = np.array([name in self.to.capabilities.codecs for name in CODEC_NAMES])
+        has_codec = np.array([name in self.to.capabilities.codecs for name in codec_names()])
         object.__setattr__(self, "_has_codec", has_codec)
 
     def of(
@@ -243,12 +243,12 @@ class Conversion:
                 promise = "Down-conversion of zstandard-compressed batches is not supported"
                 raise Refused("UNSUPPORTED_COMPRESSION_TYPE", int(given.positions[unknown[0]]), promise)
         else:
-            codecs = np.full(len(given), CODEC_NAMES.index(self.codec))
+            codecs = np.full(len(given), codec_names().index(self.codec))
         codecs = np.where(dropped | (given.bounds[1:] == given.bounds[:-1]), 0, codecs)
-        found = np.flatnonzero(np.bincount(codecs, minlength=len(CODEC_NAMES)))
-        number = np.zeros(len(CODEC_NAMES), np.int64)
+        found = np.flatnonzero(np.bincount(codecs, minlength=len(codec_names())))
+        number = np.zeros(len(codec_names()), np.int64)
         number[found] = np.arange(len(found))
-        kinds = [Kind(fmt=self.to, codec=CODEC_NAMES[codec], level=self.level if codec else None) for codec in found]
+        kinds = [Kind(fmt=self.to, codec=codec_names()[codec], level=self.level if codec else None) for codec in found]
         return BatchKinds(number[codecs], kinds)
 
 

@@ -52,7 +52,7 @@ from kfbench.broker.batch_headers import NOT_IN_HEADER, dialect_of, headers
 from kfbench.broker.retention import history_of
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import Built, NewLog, Slices, Work, build, spliced
-from kfbench.codecs import REBUILT_AS, Allowance, Dictionary
+from kfbench.codecs import Allowance, Dictionary, rebuilt_as
 from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
 from kfbench.kernels.broker import mirroring
@@ -142,7 +142,7 @@ def mirror(
     firsts = _first_of_batches(routes.target[loose], handed_on_before, batch_size)
     if codec is None:
         rebuilt = source.rows["codec"][routes.goes == REBUILT]
-        codec = REBUILT_AS[int(rebuilt[0])] if len(rebuilt) else "none"
+        codec = rebuilt_as()[int(rebuilt[0])] if len(rebuilt) else "none"
     new = source.encode(routes.records, loose, firsts, codec, level)
     places = np.concatenate([handed_on_places, record_places[loose[firsts]]])
     order = np.argsort(places, kind="stable")

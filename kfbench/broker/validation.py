@@ -19,7 +19,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
 from kfbench.broker.source import of_magic
 from kfbench.broker.topic import TopicSettings
-from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
+from kfbench.codecs import CODECS, Allowance, codec_names
 from kfbench.errors import CorruptLog, IllegalCombination, MissingDictionary, Refused
 from kfbench.formats import Entries, Format, Reading
 from kfbench.kernels.broker import assignment, request_checks
@@ -136,7 +136,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: TopicSettings
             at = int(entries.positions[firsts[lo + zstd[0]]])
             raise Refused("UNSUPPORTED_COMPRESSION_TYPE", at, promise)
         if topic.codec is not None and (codecs == topic.codec).any():
-            to.check_codec(CODEC_NAMES[topic.codec], topic.level)
+            to.check_codec(codec_names()[topic.codec], topic.level)
         features = int(traits[lo]) & V3_FEATURES_MASK
         own_codecs = traits[lo:hi] & CODEC_MASK
         is_same = (codecs == own_codecs) & (topic.to is None or _is_same_format(fmt, to, features, source is None))

@@ -53,7 +53,7 @@ app = typer.Typer(
 def add_commands() -> None:
     """Add the commands of other packages (entry points `kfbench.commands`)."""
     names = [each.name or getattr(each.callback, "__name__", "").replace("_", "-") for each in app.registered_commands]
-    commands = Registry("commands", "COMMANDS", lambda: [Command(name, None) for name in names])
+    commands = Registry("commands", "COMMANDS", Command, lambda: [Command(name, None) for name in names])
     for command in list(commands.values())[len(names) :]:
         if isinstance(command.run, typer.Typer):
             app.add_typer(command.run, name=command.name)

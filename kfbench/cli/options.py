@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from kfbench.errors import KfbenchError
+from kfbench.plugins import PluginClash
 
 if TYPE_CHECKING:
     from kfbench.sources import Columns
@@ -118,6 +119,9 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     for each in parameters:
         group = groups.get(each.name)
         flat += [each] if group is None else inspect.signature(group, eval_str=True).parameters.values()
+    names = [each.name for each in flat]
+    if taken := [name for name in names if names.count(name) > 1]:
+        raise PluginClash(f"{taken[0]}: a plug-in registers an option that kfbench {command.__name__} has")
     flat = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in flat]
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]

@@ -27,6 +27,7 @@ from kfbench.cli.options import (
 )
 from kfbench.cli.output import complain, print_answer, print_result, write_whole
 from kfbench.errors import InvalidConfig
+from kfbench.plugins import PluginClash
 from kfbench.whatif.more import WHATIF_TABLES
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class BatchOptions:
 
 
 # One option per further question of other packages.
+if _no_words := [name for name in WHATIF_TABLES if not name.isidentifier()]:
+    raise PluginClash(f"{_no_words[0]}: {WHATIF_TABLES.package(_no_words[0])} registers it: an option is one word")
 MORE_OPTIONS: Final = make_dataclass(
     "MoreOptions",
     [(name, Annotated[bool, typer.Option(f"--{name}", help=each.help)], False) for name, each in WHATIF_TABLES.items()],

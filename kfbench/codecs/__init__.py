@@ -8,7 +8,7 @@ bytes claim.
 """
 
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,33 +22,33 @@ from kfbench.codecs.xerial_snappy import Snappy
 from kfbench.codecs.zstd_dictionary import UnknownDictionary, ZstdDictionary, dictionary_number
 from kfbench.codecs.zstd_frames import Zstd
 from kfbench.errors import IllegalCombination
-from kfbench.plugins import PluginClash, Registry
+from kfbench.plugins import OURS, PluginClash, Registry
 
-CODECS: Final[Registry[Codec]] = Registry("codecs", "CODECS", lambda: (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd()))
+CODECS: Final[Registry[Codec]] = Registry(
+    "codecs", "CODECS", Codec, lambda: (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd())
+)
 FREE_NUMBERS: Final = (6, 7)  # in the attributes of a batch; Kafka has codecs 0 to 4, and 5 is zstd with a dictionary
-
-# These are computed when they are first imported, because a plug-in with a codec imports this module.
-CODEC_NAMES: tuple[str, ...]
-"""Item i is the name of codec number i in the attributes of a batch."""
-REBUILT_AS: tuple[str, ...]
-"""The codec with which a broker writes a batch again: zstd loses its dictionary."""
 
 
 @cache
-def _names() -> tuple[str, ...]:
+def codec_names() -> tuple[str, ...]:
+    """Return the names of codecs: item i is that of number i in the attributes of a batch.
+
+    Raises PluginClash if a plug-in's codec has the number of another one.
+    """
     found = {ZstdDictionary.id: ZstdDictionary.name}
     for codec in CODECS.values():
-        if found.setdefault(codec.id, codec.name) != codec.name:
-            raise PluginClash(f"{codec.name}: number {codec.id} is {found[codec.id]}'s; free ones are {FREE_NUMBERS}")
+        package = CODECS.package(codec.name)
+        if (package != OURS and codec.id not in FREE_NUMBERS) or found.setdefault(codec.id, codec.name) != codec.name:
+            raise PluginClash(
+                f"{codec.name} of {package}: number {codec.id} is not free; kfbench leaves {FREE_NUMBERS}"
+            )
     return tuple(found.get(number, str(number)) for number in range(max(FREE_NUMBERS) + 1))
 
 
-def __getattr__(name: str) -> Any:
-    if name == "CODEC_NAMES":
-        return _names()
-    if name == "REBUILT_AS":
-        return tuple("zstd" if each == ZstdDictionary.name else each for each in _names())
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def rebuilt_as() -> tuple[str, ...]:
+    """Return with which codec a broker writes a batch again, by number: zstd loses its dictionary."""
+    return tuple("zstd" if each == ZstdDictionary.name else each for each in codec_names())
 
 
 LEGACY_LZ4: Final = LegacyLz4()
@@ -56,7 +56,7 @@ LEGACY_LZ4: Final = LegacyLz4()
 
 def codec_of(number: int) -> Codec:
     """Return the codec with this number in a batch's attributes. Raises KeyError if there is none."""
-    return CODECS[_names()[number]]
+    return CODECS[codec_names()[number]]
 
 
 def find(name: str, level: int | None = None) -> Codec:
@@ -86,10 +86,8 @@ def join_payloads(parts: list[bytes]) -> Payloads:
 
 __all__ = [
     "CODECS",
-    "CODEC_NAMES",
     "DEFAULT_LIMIT_BYTES",
     "LEGACY_LZ4",
-    "REBUILT_AS",
     "Allowance",
     "Codec",
     "Dictionary",
@@ -102,8 +100,10 @@ __all__ = [
     "UnknownDictionary",
     "Zstd",
     "ZstdDictionary",
+    "codec_names",
     "codec_of",
     "dictionary_number",
     "find",
     "join_payloads",
+    "rebuilt_as",
 ]

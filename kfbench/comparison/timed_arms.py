@@ -19,7 +19,7 @@ from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.noise import is_timed, spreads, timed_kind
-from kfbench.measure.schema import ARM, rounds_key, stored_rows
+from kfbench.measure.schema import ARM, IDENTITY_OF_KINDS, rounds_key, stored_rows
 from kfbench.report.data.shown_formats import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
@@ -205,7 +205,7 @@ def _base_of(arms: Sequence[Arm]) -> Arm | None:
 
 
 def _repeats(row: StoredRow) -> Key:
-    return row.format, row.operation, row["dictionary"]
+    return row.format, row.operation, *(row[name] for name in IDENTITY_OF_KINDS)
 
 
 def operation_words(row: StoredRow) -> str:

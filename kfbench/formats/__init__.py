@@ -25,7 +25,7 @@ def _ours() -> list[Format]:
     return [fmt for name in names for fmt in import_module(f"{__name__}.{name}").FORMATS]
 
 
-FORMATS: Final[Registry[Format]] = Registry("formats", "FORMATS", _ours)
+FORMATS: Final[Registry[Format]] = Registry("formats", "FORMATS", Format, _ours)
 BASE_FORMAT: Final = "v2"  # Kafka writes it today; all ratios compare with it
 
 # These are computed when they are first imported, because a plug-in with a format imports this module.

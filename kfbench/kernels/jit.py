@@ -63,11 +63,13 @@ def _cache_folder() -> Path:
         f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
         f"{CPU_NAME} {CPU_FEATURES}".encode()
     )
-    ours = here.parent  # research has kernels, too
-    for source in [*sorted(here.rglob("*.py")), *sorted(ours.glob("research/**/*.py")), ours / "layouts.py"]:
+    ours = here.parent
+    kernels = (path for path in ours.rglob("*.py") if here.name in path.relative_to(ours).parts)
+    for source in (*sorted(kernels), ours / "layouts.py"):
         digest.update(source.read_bytes())
     for plugin in plugins():
-        digest.update(plugin.digest.encode())
+        if {"formats", "codecs", "kinds"} & {*plugin.groups}:
+            digest.update(plugin.digest.encode())
     chosen = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     roots = [Path(chosen)] if chosen else []
     with suppress(RuntimeError):  # the user has no home directory

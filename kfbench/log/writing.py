@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary, Level, ZstdDictionary
+from kfbench.codecs import Allowance, Dictionary, Level, ZstdDictionary, codec_names
 from kfbench.codecs.dictionary import by_number
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import FORMATS, Format, format_of
@@ -84,7 +84,7 @@ def kinds_of(log: DecodedLog) -> BatchKinds:
     kinds = [
         Kind(
             fmt=named or format_of(each & 7, each & 0x1FFFF & ~0x3F),
-            codec="zstd" if each >> 17 else CODEC_NAMES[each >> 3 & 7],
+            codec="zstd" if each >> 17 else codec_names()[each >> 3 & 7],
             dictionary=log.dictionaries[each >> 17] if each >> 17 else None,
         )
         for each in distinct.tolist()

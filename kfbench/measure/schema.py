@@ -22,7 +22,7 @@ SCHEMA_VERSION: Final = 1
 def _columns() -> tuple[Column, ...]:
     """Return all columns. The meaning of a shared column ends with what it means for single kinds.
 
-    Raises PluginClash if two kinds declare a column in different ways.
+    Raises PluginClash if two kinds declare a column in different ways, or one has the name of a removed kind.
     """
     kinds: list[Kind | RemovedKind] = [*KINDS.values(), *REMOVED_KINDS.values()]
     shared = [Column(name=each.name, **each.metadata) for each in fields(StoredRow) if each.metadata]
@@ -31,6 +31,8 @@ def _columns() -> tuple[Column, ...]:
         for column in shared
     }
     meanings["kind"] = [", ".join(KINDS), f"older runs also {', '.join(REMOVED_KINDS)}"]
+    if taken := KINDS.keys() & REMOVED_KINDS.keys():
+        raise PluginClash(f"{min(taken)}: {KINDS.package(min(taken))} registers the name of a removed kind")
     of_kinds: dict[str, Column] = {column.name: column for column in shared}
     for each in kinds:
         for column in each.columns:
@@ -52,11 +54,11 @@ SCHEMA: Final = pa.schema(
     ],
     {"kfbench_schema_version": str(SCHEMA_VERSION)},
 )
-_IDENTITY_OF_KINDS: Final = tuple(column.name for column in COLUMNS if column.is_identity)
+IDENTITY_OF_KINDS: Final = tuple(column.name for column in COLUMNS if column.is_identity)
 # The columns that identify a row within its run. `Run.table` sorts rows by these columns, in this order.
 IDENTITY: Final = (
     "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
-    *_IDENTITY_OF_KINDS,
+    *IDENTITY_OF_KINDS,
 )  # fmt: skip
 
 
@@ -66,7 +68,7 @@ def _identity_without(*names: str) -> tuple[str, ...]:
 
 ARM: Final = _identity_without("grid")  # without the block: a cell of several blocks is measured once
 SELF: Final = _identity_without("grid", "arm")  # equal for a base and its A/A arm
-CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache", *_IDENTITY_OF_KINDS)
+CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache", *IDENTITY_OF_KINDS)
 # The columns that are the same with any Spark master, partitioning and day, if the codec libraries are the same.
 DETERMINISTIC: Final = tuple(column.name for column in COLUMNS if not column.is_measured)
 

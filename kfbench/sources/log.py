@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.codecs import CODEC_NAMES, Allowance, Dictionary
+from kfbench.codecs import Allowance, Dictionary, codec_names
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, Entries
 from kfbench.kernels.formats import scan
@@ -260,7 +260,7 @@ def _chunk(data: Bytes, positions: Int64, at: int, context: _Context) -> Iterato
         bounds=log.bounds,
         fields=log.batch_fields,
         size_bytes=int(rows["size_bytes"].sum()),
-        kinds=Counter({f"{BY_MAGIC[magic].name} {CODEC_NAMES[codec]}": n for (magic, codec), n in kinds.items()}),
+        kinds=Counter({f"{BY_MAGIC[magic].name} {codec_names()[codec]}": n for (magic, codec), n in kinds.items()}),
         damage=tuple(
             replace(
                 each,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.migration.bills import Prices, Traffic
+from kfbench.plugins import PluginClash
 from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Skipped
 from kfbench.sources.time_columns import Unit
@@ -385,7 +386,9 @@ class WhatIf:
 
         Savings are shares of the bytes now, and of v2's bytes with the same codec.
         """
-        return {
+        more = {name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()}
+        found = {
+            **more,
             "sources": [
                 asdict(source) | {"damage": [asdict(each) for each in source.damage]} for source in self.sources
             ],
@@ -413,7 +416,6 @@ class WhatIf:
             "by_topic": [
                 asdict(each) | {"best": self._arm(each.best, each), "saving": each.saving} for each in self.by_topic
             ],
-            **{name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()},
             "sizes": [self._arm(arm) for arm in self.arms],
             "rebatched": [self._arm(arm) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
@@ -429,6 +431,9 @@ class WhatIf:
             "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
             "month_now": _month(self.month()),
         }
+        if taken := [name for name, each in more.items() if found[name] is not each]:
+            raise PluginClash(f"{taken[0]}: {WHATIF_TABLES.package(taken[0])} registers it, but --json has this key")
+        return found
 
     def _arm(self, arm: Arm, topic: TopicAnswer | None = None) -> dict[str, Any]:
         """Return values for JSON. topic: savings and months are of this topic's bytes, not of all."""

@@ -109,6 +109,7 @@ def what_if(
     chosen = None if formats == "all" else formats
     assumed = batchings[0] if batchings else None
     legal_arms(chosen, codecs)  # refuses wrong names before anything is read
+    _known(list(details), WHATIF_TABLES, "further question")
     if isinstance(paths, Topic):
         _check_batchings(paths, batchings)
         found, names = Found(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, group_bounds, ranges
-from kfbench.codecs import CODEC_NAMES, Dictionary
+from kfbench.codecs import Dictionary, codec_names
 from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS
 from kfbench.log.dictionaries import dictionary_batches
 from kfbench.sources import Chunk, Part
@@ -60,7 +60,7 @@ def without_stored(chunk: Chunk) -> Stored:
     counts = np.diff(bounds)[kept]
     kinds = Counter(chunk.kinds)
     for batch in stored:
-        kinds[f"{BY_MAGIC[int(rows['magic'][batch])].name} {CODEC_NAMES[int(rows['codec'][batch])]}"] -= 1
+        kinds[f"{BY_MAGIC[int(rows['magic'][batch])].name} {codec_names()[int(rows['codec'][batch])]}"] -= 1
     rest = replace(
         chunk,
         records=chunk.records.take(ranges(bounds[kept], counts)),

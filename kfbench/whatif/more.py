@@ -94,4 +94,4 @@ class WhatIfTable:
         return set()
 
 
-WHATIF_TABLES: Final[Registry[WhatIfTable]] = Registry("whatif_tables", "WHATIF_TABLES")
+WHATIF_TABLES: Final[Registry[WhatIfTable]] = Registry("whatif_tables", "WHATIF_TABLES", WhatIfTable)

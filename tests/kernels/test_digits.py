@@ -6,9 +6,9 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from kfbench.research.columnar.kernels.characters import CHARACTERS, pack_digits
 
 from kfbench.kernels import COMPILED
+from kfbench.research.columnar.kernels.bit_packing import CHARACTERS, pack_digits
 
 HEX = b"0123456789abcdef"
 packed: Callable[..., bool] = (numba.njit if COMPILED else lambda call: call)(lambda *given: pack_digits(*given))

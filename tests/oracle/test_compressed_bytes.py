@@ -77,8 +77,8 @@ def totals(notes: list[str]) -> Callable[[Kafka, str, str], Totals]:
             for (*_, our), (*_, kafkas) in zip(ours, payloads(written(kafka, records, bounds, codec)), strict=True):
                 found.add(our, kafkas)
         library = LIBRARIES[codec]
-        kafkas = f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
-        libraries = f"{CODECS[codec].version} compared with {kafkas}"
+        theirs = f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
+        libraries = f"{CODECS[codec].version} compared with {theirs}"
         notes.append(
             f"{codec}, {source}: {found.identical:,} of {found.batches:,} batches are Kafka's bytes "
             f"({found.identical / found.batches:.1%}), the total {found.our_bytes:,} of {found.kafkas_bytes:,} bytes "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.batches import DecodedLog, timestamp_types
-from kfbench.codecs import CODEC_NAMES, LEGACY_LZ4, Undecodable, codec_of
+from kfbench.codecs import LEGACY_LZ4, Undecodable, codec_names, codec_of
 from kfbench.layouts import (
     CODEC_MASK,
     CONTROL_TYPES,
@@ -100,7 +100,7 @@ def _batch_fields(row: NDArray[np.void]) -> dict[str, Any]:
     return {
         **{name: row[our_name] for name, our_name in BATCH_FIELDS.items()},
         "timestampType": timestamp_types(np.atleast_1d(row))[0],
-        "compression": CODEC_NAMES[row["codec"]],
+        "compression": codec_names()[row["codec"]],
         "nextOffset": last_offset + 1 if last_offset < 2**63 - 1 else -(2**63),  # as in Java
     }
 

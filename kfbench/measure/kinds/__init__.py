@@ -18,8 +18,8 @@ def _ours() -> list[Kind]:
     return [kind for name in names for kind in import_module(f"{__name__}.{name}").KINDS]
 
 
-KINDS: Final[Registry[Kind]] = Registry("kinds", "KINDS", _ours)
-REMOVED_KINDS: Final[Registry[RemovedKind]] = Registry("kinds", "REMOVED_KINDS")
+KINDS: Final[Registry[Kind]] = Registry("kinds", "KINDS", Kind, _ours)
+REMOVED_KINDS: Final[Registry[RemovedKind]] = Registry("kinds", "REMOVED_KINDS", RemovedKind, is_optional=True)
 
 
 def stored_kind(name: str) -> Kind | RemovedKind | None:

@@ -26,6 +26,7 @@ from kfbench.measure.kinds.base import Amount, Block, Kind, Plan, failed, illega
 from kfbench.measure.verify import verify_records, verify_size
 from kfbench.records import Records, Shapes
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
+from kfbench.workloads.recorded.topics import NotFetched
 
 FIRST_RECORDS: Final = 1 << 20
 _VERIFIED_RECORDS: Final = 2_048  # the number of records that are encoded to verify a cell
@@ -135,6 +136,10 @@ class Model(Kind):
         settings: ModelSettings = plan.settings
         try:
             cell.workload.generate(records=1, seed=cell.seed, start=settings.records - 1)
+        except NotFetched:
+            size = plan.extent(self.amount(settings, "none"))
+            yield replace(cell, formats=tuple(plan.block.formats), **size._asdict())  # its rows say what to fetch
+            return
         except InvalidConfig as error:
             label = workload_label(cell.workload)
             raise InvalidConfig(f"{plan.where}: model.records: {label}: {error}") from None

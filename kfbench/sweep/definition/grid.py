@@ -6,7 +6,6 @@ named workloads, at each combination of axis levels.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import chain, product
 from math import prod
@@ -20,7 +19,7 @@ from kfbench.measure.cell import axes_of
 from kfbench.measure.kinds import KINDS
 from kfbench.measure.kinds.base import CodecLevel, Kind
 from kfbench.measure.paths import PATHS
-from kfbench.plugins import plugins
+from kfbench.plugins import hint_of
 from kfbench.sweep.definition.sweep_file import Grid, SweepFile, check_level, check_settings, settings_of
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -63,10 +62,8 @@ def _unknown_kinds(grid: Grid) -> Iterator[str]:
 def _unknown(what: str, name: str, known: Iterable[str], where: str = "") -> str:
     """Return what is wrong with a name, the nearest right one, and who may have more. where: where it is wrong."""
     known = list(known)
-    near = get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    others = f"; plug-ins: {', '.join(plugin.name for plugin in plugins())}" if plugins() else ""
-    return f"no {what} {name!r}{where} ({hint}{what}s: {', '.join(known)}{others})"
+    hint = hint_of(name, known)
+    return f"no {what} {name!r}{where} ({what}s: {', '.join(known)}{f'; {hint}' if hint else ''})"
 
 
 def _format_problems(grid: Grid, kinds: Sequence[Kind]) -> Iterator[str]:

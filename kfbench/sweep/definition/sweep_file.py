@@ -17,12 +17,10 @@ from kfbench.measure.cpu import Operation
 from kfbench.measure.kinds import KINDS
 from kfbench.measure.kinds.base import Block, Illegal, Kind
 from kfbench.measure.kinds.cpu import Cache
+from kfbench.plugins import PluginClash, hint_of
 from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
-
-# The TOML tables with the settings of kinds, by name -> a kind that reads the table.
-SECTIONS: Final[Mapping[str, Kind]] = {kind.section: kind for kind in KINDS.values()}
 
 # Patterns of msgspec's error messages, and plain words for msgspec's type names.
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
@@ -71,6 +69,22 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     analysis: str | msgspec.UnsetType = msgspec.UNSET
     seed: int | msgspec.UnsetType = msgspec.UNSET
     grid: list[dict[str, Any]] = []
+
+
+def _sections() -> dict[str, Kind]:
+    """Return a kind for each table. Raises PluginClash for a table that is another kind's, or a key of sweep files."""
+    found: dict[str, Kind] = {}
+    for kind in KINDS.values():
+        keys = {*Block.__struct_fields__, *_FileKeys.__struct_fields__, *_Extension.__struct_fields__}
+        other = found.setdefault(kind.section, kind)
+        if other.settings != kind.settings or kind.section in keys or not kind.section.isidentifier():
+            owner = KINDS.package(kind.name)
+            raise PluginClash(f"{kind.section}: no section for {kind.name} of {owner}: it is taken, or is not one word")
+    return found
+
+
+# The TOML tables with the settings of kinds, by name -> a kind that reads the table.
+SECTIONS: Final[Mapping[str, Kind]] = _sections()
 
 
 def _with_sections(
@@ -190,7 +204,11 @@ def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationErr
         wanted = " or ".join(_TYPES.get(each, each) for each in wrong_type[1].split(" | ") if each != "null")
         return f"{where}: {wanted} is wanted, not {_given(value)}"
     if key:
-        return f"{where}: {key[2]}: {'missing' if key[1] == 'missing required' else 'unknown key'}"
+        if key[1] == "missing required":
+            return f"{where}: {key[2]}: missing"
+        known = _FileKeys if not keys else Block
+        hint = hint_of(key[2], [*known.__struct_fields__, *SECTIONS]) if len(keys) < 2 else ""
+        return f"{where}: {key[2]}: unknown key{f' ({hint})' if hint else ''}"
     if choices := next((choices for name, choices in _CHOICES.items() if name in keys), None):
         return f"{where}: {problem.removeprefix('Invalid enum value ')} is not one of {', '.join(choices)}"
     return f"{where}: {problem}"

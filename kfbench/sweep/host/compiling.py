@@ -32,6 +32,7 @@ from kfbench.measure.cpu import Operation
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import prepare, why_no_fetch
 from kfbench.measure.kinds import kind_of
+from kfbench.measure.kinds.base import error_text
 from kfbench.measure.path_arms import measure_path
 from kfbench.progress import counting
 from kfbench.records import Records
@@ -183,11 +184,19 @@ def _start(process: SpawnProcess) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(function: Callable[[Any], None], argument: Any) -> None:
+def _run(*call: Any) -> None:
+    if attempt(call):
+        sys.exit(1)
+
+
+def attempt(call: Call) -> str | None:
+    """Compile kernels. Return why that fails: the cells that need them are measured nevertheless, and tell the rest."""
+    function, argument = call
     try:
         function(argument)
-    except Exception:
-        sys.exit(1)
+    except Exception as error:
+        return error_text(error)
+    return None
 
 
 def compile_formats(formats: tuple[FormatKernels, ...]) -> None:

@@ -27,7 +27,7 @@ from kfbench.plugins import plugins
 from kfbench.progress import counting, say
 from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.definition.profile import Profile
-from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled
+from kfbench.sweep.host.compiling import COMPILING, are_compiled, attempt, compilations, note_compiled
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, left, planned
@@ -240,10 +240,15 @@ def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) ->
         return
     if executors.is_cluster:
         bar = progress.add_task(COMPILING, total=slots, unit="slots", failed="")
-        executors.prepare(calls)
+        executors.prepare([(attempt, call) for call in calls])
         progress.update(bar, advance=slots)
     else:
         bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
-        for _ in done(executors, calls, slots):
+        failures = []
+        for _, failure in done(executors, [(attempt, call) for call in calls], slots):
             progress.update(bar, advance=1)
-        note_compiled(calls)
+            failures += [failure] * bool(failure)
+        for failure in failures:
+            say(progress.console, f"some kernels cannot be compiled: {failure}")
+        if not failures:
+            note_compiled(calls)

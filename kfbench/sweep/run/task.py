@@ -61,7 +61,7 @@ def measure_task(
     The time limit of a cell is 20 times its estimate (LIMIT_ESTIMATES), but at least `least_limit_s`. A cell that takes
     longer gets an error row. If it ignores signals, the process ends after twice the limit (see `time_limit`).
     """
-    rows: list[Row] = []
+    rows: list[pa.Table] = [table([])]
     passing: list[Row] = []
     left: tuple[Cell, ...] = ()
     refused: HostLockHeld | HostLockUnusable | None = None
@@ -73,7 +73,7 @@ def measure_task(
                 waited_s += time.perf_counter() - wait_began
                 with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
                     measured = measure_cell(cell)
-            rows += measured
+            rows.append(table(measured))
         except (HostLockHeld, HostLockUnusable) as error:  # returned, because Spark would try a raising task again
             waited_s += time.perf_counter() - wait_began
             left, refused = tuple(cells[number:]), error
@@ -81,9 +81,9 @@ def measure_task(
         except BUSY as error:
             passing += failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())
         except Exception as error:
-            rows += failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())
+            rows.append(table(failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())))
     return Measured(
-        rows=table(rows),
+        rows=pa.concat_tables(rows),
         passing=table(passing),
         busy_s=time.perf_counter() - began - waited_s,
         waited_s=waited_s,
