@@ -111,10 +111,14 @@ def commands() -> dict[str, Any]:
 
 
 def shape(values: Iterable[Any]) -> Any:
-    """Return the keys of JSON values, joined over the values. Keys that are data, such as "v2", become "*"."""
+    """Return the keys of JSON values, joined over the values. Keys that are data, such as "v2", become "*".
+
+    A list of numbers has none, as null has: a span of measured times may be either.
+    """
     present = [value for value in values if value is not None]
     if lists := [value for value in present if isinstance(value, list)]:
-        return [shape(each for value in lists for each in value)]
+        of_items = shape(each for value in lists for each in value)
+        return None if of_items is None else [of_items]
     dicts = [value for value in present if isinstance(value, dict)]
     keys = {key for value in dicts for key in value}
     if not all(FIELD.fullmatch(key) for key in keys) or keys & {*kfbench.FORMATS, *kfbench.CODECS}:

@@ -64,7 +64,7 @@ def test_plain_bytes_equal_kafkas(name: str) -> None:
         assert found.size(fmt, "none") > found.now_bytes  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "transactions.log", "append-time-zstd.log"])
+@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
 def test_every_size_is_that_of_the_bytes(name: str) -> None:
     found, log = what_if(FOLDER / name, "all", batchings=[]), read_log(FOLDER / name)
     legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
@@ -85,6 +85,19 @@ def test_the_fields_add_up(name: str) -> None:
         assert sum(parts.values()) == found.size(fmt, "none")
     for fmt in ("v2", "v3"):
         assert sum(found.breakdown[fmt].get(field, 0) for field in PAYLOAD) == found.payload_bytes
+
+
+def test_control_batches_stay_plain_under_a_codec(tmp_path: Path) -> None:
+    control = facts("transactions.log").batches["is_control"]
+    without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])), "all")
+    whole = what_if(FOLDER / "transactions.log", "all")
+    marker_bytes = sum(
+        size for size, each in zip(facts("transactions.log").batches["size_bytes"], control, strict=True) if each
+    )
+    for codec in CODECS:
+        assert whole.size("v2", codec) == without.size("v2", codec) + marker_bytes
+        if codec != "zstd":  # v0 and v1 cannot store control batches
+            assert whole.size("v1", codec) == without.size("v1", codec)
 
 
 def test_illegal_combinations_are_listed() -> None:
