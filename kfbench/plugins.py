@@ -4,9 +4,11 @@ An entry point of the group `kfbench.formats` names a module with FORMATS, as th
 other groups are alike. kfbench finds its own research in the same way.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -68,11 +70,12 @@ def _entry_points() -> tuple[EntryPoint, ...]:
     They are read as PyPA's specification has them: `importlib.metadata` takes a third of the time of `kfbench --help`.
     """
     found: dict[str, list[EntryPoint]] = {}
-    for place in (place for folder in sys.path for place in Path(folder).glob("*.dist-info")):
+    for place in (place for folder in sys.path for place in Path(folder).glob("*.[de]*-info")):
         name, _, version = place.stem.partition("-")
-        file = place / "entry_points.txt"
-        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
-        package = name.replace("_", "-").lower()
+        text = ""
+        with suppress(OSError):  # most packages have none
+            text = (place / "entry_points.txt").read_text(encoding="utf-8", errors="replace")
+        package = re.sub(r"[-_.]+", "-", name).lower()
         found.setdefault(package, [EntryPoint(package, version, *each, place) for each in _entry_points_in(text)])
     return tuple(each for package in sorted(found, key=lambda name: (name != OURS, name)) for each in found[package])
 
@@ -83,8 +86,8 @@ def _entry_points_in(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         if line.startswith("["):
             whose, _, group = line.strip(" []").partition(".")
-        elif whose == OURS and group in GROUPS and "=" in line:
-            yield group, line.partition("=")[2].partition(":")[0].strip()
+        elif whose == OURS and group in GROUPS and "=" in line and not line.startswith("#"):
+            yield group, re.split(r"[:[]", line.partition("=")[2])[0].strip()
 
 
 def modules(group: str) -> Iterator[tuple[str, ModuleType]]:
@@ -198,8 +201,8 @@ def hint_of(name: str, known: Sequence[str]) -> str:
 def files_of(package: str) -> dict[str, Path]:
     """Return the files of a plug-in, by their place below a folder of the import path.
 
-    These are the files in the package's list (RECORD). An editable installation has no such list: then they are those
-    of the modules that entry points name, and a module in a package stands for the whole package.
+    They are those of the modules that entry points name, where a module in a package stands for the whole package, and
+    those in the package's list (RECORD). An editable installation's list has no modules.
     """
     found: dict[str, Path] = {}
     for entry in (each for each in _entry_points() if each.package == package):

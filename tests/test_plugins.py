@@ -270,9 +270,19 @@ def test_a_plug_in_that_fails_is_one_line_and_the_rest_works(lean: Path, tmp_pat
         ("formats", "FORMATS = 3", 0, "a tuple of Format is wanted"),
         ("formats", "FORMAT = ()", 0, "a tuple of Format is wanted"),
         ("commands", "COMMANDS = (print,)", 0, "a tuple of Command is wanted"),
-        ("codecs", CODEC.replace("6, range", "9, range"), 1, "xz of wrong: number 9 is not free"),
-        ("kinds", KIND.replace("section =", "section = 'formats'; _ ="), 1, "formats: no section for formats of wrong"),
-        ("whatif_tables", TABLE.replace('"largest",', '"seed",'), 1, "seed: a plug-in registers an option"),
+        ("codecs", CODEC.replace("6, range", "9, range"), 1, "xz of wrong: number 9 is kfbench's"),
+        (
+            "kinds",
+            KIND.replace("section =", "section = 'formats'; _ ="),
+            1,
+            "formats: no table for formats of wrong: it is kfbench's",
+        ),
+        (
+            "whatif_tables",
+            TABLE.replace('"largest",', '"seed",'),
+            1,
+            "seed: the table of another package has the name of an option",
+        ),
     ],
 )
 def test_a_wrong_plug_in_is_one_line(tmp_path: Path, group: str, code: str, status: int, words: str) -> None:
@@ -284,6 +294,13 @@ def test_a_wrong_plug_in_is_one_line(tmp_path: Path, group: str, code: str, stat
         done = kfbench("what-if", LOG, "--format", "v2", "--codec", "none", plugins=[wrong])
     lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert done.returncode == status and len(lines) == 1 and words in lines[0], done.stderr
+
+
+def test_executors_get_a_plug_in(lean: Path) -> None:
+    code = "from kfbench.sweep.host.packing import _packages; print(*(name for name in _packages() if 'lean' in name))"
+    path = os.pathsep.join(map(str, (ROOT, lean)))
+    listed = subprocess.check_output([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, text=True)
+    assert {"packages/lean_format.py", "packages/lean_format-0.1.dist-info/entry_points.txt"} <= {*listed.split()}
 
 
 def test_a_change_of_any_module_changes_the_digest(tmp_path: Path) -> None:

@@ -110,20 +110,19 @@ def commands() -> dict[str, Any]:
     return dict(of(typer.main.get_command(app)))
 
 
-def shape(values: Iterable[Any]) -> Any:
-    """Return the keys of JSON values, joined over the values. Keys that are data, such as "v2", become "*".
+SPANS = {"span", "span_ns"}  # of measured times: two numbers, or null
 
-    A list of numbers has none, as null has: a span of measured times may be either.
-    """
+
+def shape(values: Iterable[Any]) -> Any:
+    """Return the keys of JSON values, joined over the values. Keys that are data, such as "v2", become "*"."""
     present = [value for value in values if value is not None]
     if lists := [value for value in present if isinstance(value, list)]:
-        of_items = shape(each for value in lists for each in value)
-        return None if of_items is None else [of_items]
+        return [shape(each for value in lists for each in value)]
     dicts = [value for value in present if isinstance(value, dict)]
     keys = {key for value in dicts for key in value}
     if not all(FIELD.fullmatch(key) for key in keys) or keys & {*kfbench.FORMATS, *kfbench.CODECS}:
         return {"*": shape(each for value in dicts for each in value.values())}
-    return {key: shape(value.get(key) for value in dicts) for key in sorted(keys)} or None
+    return {key: None if key in SPANS else shape(value.get(key) for value in dicts) for key in sorted(keys)} or None
 
 
 def run(line: str, folder: Path, *more: str) -> tuple[int, str]:

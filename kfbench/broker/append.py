@@ -132,7 +132,10 @@ def append(
     moved = [_rebuilt(run, own, topic, allowance) for run, own in shares if not run.stays.all()]
     staying = [(run, own) for run, own in shares if run.stays.any()]
     target = _writeable(log, in_place, data) if staying else np.zeros(0, np.uint8)
-    works = [_assign(run, own, topic, target, moved) for run, own in staying] + [each.work for each in moved]
+    works = []
+    for run, own in staying:
+        works.append(_assign(run, own, topic, target, moved))  # those that get another size go to `moved`
+    works += [each.work for each in moved]
     joined = _joined(target, requests.entries.positions[requests.firsts], moved)
     copied_bytes = len(joined.data) - sum(len(each.log.data) for each in moved) if moved else 0
     decompressed_bytes = sum(run.decompressed_bytes for run in runs)

@@ -131,11 +131,11 @@ def filtered(
     """
     source = bytes_of(log)
     decoded = _whole(source, fmt, limits, dictionaries)
-    emptied = _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"]
     decided = Retention(
         keep=_flags("keep", keep, len(decoded.records)),
         retain_empty=_flags("retain_empty", retain_empty, len(decoded)),
-        emptied_transaction=emptied,
+        emptied_transaction=_flags("emptied_transaction", emptied_transaction, len(decoded))
+        & decoded.batch_rows["is_control"],
     )
     rewriting = _Rewriting(source, decoded, decided, _kinds(decoded, fmt), None, Allowance.of(len(source), limits))
     return rewriting.compacted(now_ms + delete_retention_ms)

@@ -121,7 +121,8 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
         flat += [each] if group is None else inspect.signature(group, eval_str=True).parameters.values()
     names = [each.name for each in flat]
     if taken := [name for name in names if names.count(name) > 1]:
-        raise PluginClash(f"{taken[0]}: a plug-in registers an option that kfbench {command.__name__} has")
+        words = command.__name__.replace("_", "-")
+        raise PluginClash(f"{taken[0]}: the table of another package has the name of an option of kfbench {words}")
     flat = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in flat]
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]

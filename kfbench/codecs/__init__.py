@@ -38,10 +38,11 @@ def codec_names() -> tuple[str, ...]:
     """
     found = {ZstdDictionary.id: ZstdDictionary.name}
     for codec in CODECS.values():
-        package = CODECS.package(codec.name)
-        if (package != OURS and codec.id not in FREE_NUMBERS) or found.setdefault(codec.id, codec.name) != codec.name:
+        package, holder = CODECS.package(codec.name), found.setdefault(codec.id, codec.name)
+        if holder != codec.name or (package != OURS and codec.id not in FREE_NUMBERS):
+            owner = OURS if holder in (codec.name, ZstdDictionary.name) else CODECS.package(holder)
             raise PluginClash(
-                f"{codec.name} of {package}: number {codec.id} is not free; kfbench leaves {FREE_NUMBERS}"
+                f"{codec.name} of {package}: number {codec.id} is {owner}'s; free ones are {FREE_NUMBERS}"
             )
     return tuple(found.get(number, str(number)) for number in range(max(FREE_NUMBERS) + 1))
 

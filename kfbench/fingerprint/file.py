@@ -6,7 +6,7 @@ docs/fingerprint.md explains what the numbers tell.
 import hashlib
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -150,9 +150,10 @@ def _other_schema(head: _Head, path: Path) -> str:
 def _broken(found: Fingerprint, values: Any) -> Iterator[str]:
     """Yield what the types allow and `fingerprint` never writes. values: the file's JSON, with all its names."""
     given = list(_places(values))
-    known = {place for place, _ in _places(msgspec.to_builtins(found, str_keys=True))}
-    yield from (f"{place}: no fingerprint has this" for place, _ in given if place not in known)
-    for place, value in given:
+    known = {keys for keys, _ in _places(msgspec.to_builtins(found, str_keys=True))}
+    yield from (f"{_words(keys)}: no fingerprint has this" for keys, _ in given if keys not in known)
+    for keys, value in given:
+        place = _words(keys)
         if isinstance(value, int | float) and (abs(value) >= 1 << 63 or (value < 0 and not SIGNED.fullmatch(place))):
             yield f"{place}: {value} is out of range"
     yield from (f"$.answer.{problem}" for problem in _broken_answer(found.answer))
@@ -169,15 +170,16 @@ def _broken(found: Fingerprint, values: Any) -> Iterator[str]:
         yield "a value was changed: `sha256` is not the checksum of the others"
 
 
-def _places(value: Any, place: str = "$") -> Iterator[tuple[str, Any]]:
-    """Yield all values in a JSON value, with their places."""
-    yield place, value
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _places(each, f"{place}.{name}")
-    elif isinstance(value, list | tuple):
-        for i, each in enumerate(value):
-            yield from _places(each, f"{place}[{i}]")
+def _places(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield all values in a JSON value, with the keys that lead to them."""
+    yield keys, value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, each in inner:
+        yield from _places(each, (*keys, key))
+
+
+def _words(keys: Iterable[str | int]) -> str:
+    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
 def _broken_answer(answer: WhatIf) -> Iterator[str]:

@@ -10,7 +10,7 @@ if the broker does not know its format.
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
@@ -110,6 +110,11 @@ class Plan:
 def _load() -> Iterator[Plan]:
     text = files("kfbench.migration").joinpath("plans.toml").read_text(encoding="utf-8")
     for name, row in tomllib.loads(text).items():
+        unknown = row.keys() - {each.name for each in fields(Plan)}
+        for phase in row["phases"]:
+            unknown |= phase.keys() - {each.name for each in fields(Phase)}
+        if unknown:
+            raise InvalidConfig(f"plans.toml: {name}: {', '.join(sorted(unknown))}: unknown key")
         yield msgspec.convert(row | {"name": name}, Plan)
 
 

@@ -387,8 +387,7 @@ class WhatIf:
         Savings are shares of the bytes now, and of v2's bytes with the same codec.
         """
         more = {name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()}
-        found = {
-            **more,
+        before = {
             "sources": [
                 asdict(source) | {"damage": [asdict(each) for each in source.damage]} for source in self.sources
             ],
@@ -416,6 +415,8 @@ class WhatIf:
             "by_topic": [
                 asdict(each) | {"best": self._arm(each.best, each), "saving": each.saving} for each in self.by_topic
             ],
+        }
+        after = {
             "sizes": [self._arm(arm) for arm in self.arms],
             "rebatched": [self._arm(arm) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
@@ -431,9 +432,10 @@ class WhatIf:
             "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
             "month_now": _month(self.month()),
         }
-        if taken := [name for name, each in more.items() if found[name] is not each]:
-            raise PluginClash(f"{taken[0]}: {WHATIF_TABLES.package(taken[0])} registers it, but --json has this key")
-        return found
+        if taken := more.keys() & (before.keys() | after.keys()):
+            name = min(taken)
+            raise PluginClash(f"{name}: {WHATIF_TABLES.package(name)} registers it, but kfbench's --json has this key")
+        return before | more | after
 
     def _arm(self, arm: Arm, topic: TopicAnswer | None = None) -> dict[str, Any]:
         """Return values for JSON. topic: savings and months are of this topic's bytes, not of all."""

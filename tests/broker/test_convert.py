@@ -17,6 +17,8 @@ from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
 from kfbench.errors import CorruptLog, IllegalCombination, Refused, WouldLose
 from kfbench.formats import Entries
+from kfbench.measure.golden.steps import REMADE
+from kfbench.measure.golden.vectors import GOLDEN, Sidecar, read_vector, vectors
 from tests import strategies
 from tests.common import (
     LEGACY,
@@ -370,3 +372,19 @@ def test_a_log_of_several_chunks(name: str, to: str, codec: str) -> None:
     with pytest.raises(CorruptLog) as refusal:
         convert(damaged, to)
     assert refusal.value.position == Entries.of(log.data).positions[-2]
+
+
+REFUSED = [
+    sidecar
+    for entry in vectors()
+    if entry["category"] == "downconvert" and (sidecar := read_vector(GOLDEN, entry["name"]).sidecar).get("refused")
+]
+
+
+@pytest.mark.parametrize("sidecar", REFUSED, ids=lambda sidecar: sidecar["name"])
+def test_a_conversion_that_kafka_refuses_has_kafkas_message(sidecar: Sidecar) -> None:
+    with pytest.raises(Refused) as refusal:
+        REMADE["downconvert"].remake(bytes.fromhex(sidecar["source"]), sidecar["spec"]["steps"][-1])
+    assert (refusal.value.error, refusal.value.promise) == tuple(
+        sidecar["refused"][key] for key in ("error", "message")
+    )

@@ -17,7 +17,7 @@ from kfbench import FORMATS, BatchFields, Records, read_log
 from kfbench.broker import upgrade as module
 from kfbench.broker.convert import convert
 from kfbench.broker.upgrade import INDEXES, SUFFIX, upgrade
-from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError
+from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
 from tests.common import ON_BROKERS, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
@@ -161,6 +161,21 @@ def test_a_last_batch_that_does_not_end(segment: Path, cut: int) -> None:
     assert isinstance(error, CorruptLog)
     last = read_log(segment).batches.iloc[-1]
     assert error.position == last["position"] + last["size_bytes"]
+
+
+def test_a_loss_is_refused(segment: Path) -> None:
+    segment.write_bytes(written("v2") + written("v3-tagged", tagged_fields={7: b"x"}))
+    check_refused(segment, WouldLose, rf"byte {len(written('v2'))}: v2 cannot carry tagged_fields \(1\)")
+    made = upgrade(segment, lossy=True)
+    assert made.work.losses == {"tagged_fields": 9}
+
+
+def test_a_batch_without_room_in_the_target_is_refused(segment: Path) -> None:
+    far = Records.from_lists([b"a", b"b"], offsets=[0, 2**31])
+    segment.write_bytes(OLD + bytes(FORMATS["v0"].encode(far, 2, "gzip")))
+    error = check_refused(segment, Refused, "UNSUPPORTED_FOR_MESSAGE_FORMAT")
+    assert isinstance(error, Refused)
+    assert (error.position, error.source) == (len(OLD), str(segment))
 
 
 def test_a_segment_that_would_outgrow_a_broker(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:

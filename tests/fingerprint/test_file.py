@@ -46,6 +46,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "huge": (lambda v: answer(v)["arms"][1].update(size_bytes=1 << 63), r"answer\.arms\[1\]\.size_bytes"),
     "text": (lambda v: answer(v)["breakdown"]["v2"].update(keys="x"), r"answer\.breakdown"),
     "missing": (lambda v: answer(v).pop("losses"), "losses"),
+    "key like a place": (lambda v: v.update({"answer.skipped": "alice"}), r"\$\.answer\.skipped: no fingerprint"),
+    "key like a list": (lambda v: answer(v).update({"sources[0]": {}}), r"\$\.answer\.sources\[0\]: no fingerprint"),
     "no default": (lambda v: answer(v)["sources"][0].update(secret=1), r"\$\.answer\.sources\[0\]\.secret: no"),
     "unknown": (lambda v: v.update(secret=1), r"\$\.secret: no fingerprint has this"),
     "other batches": (lambda v: answer(v)["rebatched"].append(answer(v)["arms"][0]), r"answer\.rebatched"),

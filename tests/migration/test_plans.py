@@ -1,4 +1,6 @@
-"""Migration plans keep their laws, and follow the broker paths. docs/migration.md has every cell (test_ask.py)."""
+"""Migration plans follow the sentences of the KIPs, quoted above each check, and the broker paths."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -30,6 +32,115 @@ KIP31, KIP724, V3 = (PLANS[name] for name in ("kip31", "kip724", "v3"))
 PHASES = [(plan, phase) for plan in PLANS.values() for phase in plan.phases]
 
 
+class Step(NamedTuple):
+    action: str
+    format: str | None
+
+
+def produced(plan: Plan, phase: str, producer: str, codec: str = "lz4") -> Step:
+    cell = on_produce(plan.phase(phase), producer, codec)
+    return Step(cell.action, cell.format)
+
+
+def fetched(plan: Plan, phase: str, stored: str, consumer: str, codec: str = "lz4") -> Step:
+    cell = on_fetch(plan.phase(phase), stored, consumer, codec)
+    return Step(cell.action, cell.format)
+
+
+# KIP-31
+
+
+def test_phase_1_writes_v0() -> None:
+    # 6a. "When broker sees a producer request V1 (MessageAndOffset = V0), it will decompress the message, assign
+    # offsets using absolute offsets and re-compress the message."
+    assert produced(KIP31, "phase 1", "v0") == ("recompress", "v0")
+    assert produced(KIP31, "phase 1", "v0", "none") == ("in place", "v0")  # nothing to decompress
+    # 6b. "When broker sees a producer request V2 (MessageAndOffset = V1), it will decompress the message, assign
+    # offsets using absolute offsets and do re-compression. i.e. down-convert the message format"
+    assert produced(KIP31, "phase 1", "v1") == ("down-convert", "v0")
+    # 6c. "because the data format on disk is MessageAndOffset V0, it will use the zero-copy transfer to reply with
+    # fetch response V1 with MessageAndOffset V0."
+    assert fetched(KIP31, "phase 1", "v0", "v0") == ("zero-copy", "v0")
+    # 6d. "it will use zero-copy transfer to reply with fetch response V2 with MessageAndOffset V0."
+    assert fetched(KIP31, "phase 1", "v0", "v1") == ("zero-copy", "v0")
+
+
+def test_phase_2_writes_v1() -> None:
+    # 2a. "decompress the message, assign offsets using relative offsets and re-compress the message. i.e. up-convert"
+    assert produced(KIP31, "phase 2", "v0") == ("up-convert", "v1")
+    # 2b. "it will decompress the message, assign offsets using relative offsets and NOT do re-compression."
+    assert produced(KIP31, "phase 2", "v1") == ("in place", "v1")
+    # 2c. "it will NOT use the zero-copy transfer. Instead the broker will read the message from disk, down-convert
+    # them to V0 and reply using fetch response V1 with MessageAndOffset V0."
+    assert fetched(KIP31, "phase 2", "v1", "v0") == ("down-convert", "v0")
+    # 2d. "it will use zero-copy transfer to reply with fetch response V2 with MessageAndOffset V1."
+    assert fetched(KIP31, "phase 2", "v1", "v1") == ("zero-copy", "v1")
+
+
+def test_a_segment_of_both_is_never_zero_copy_for_an_old_reader() -> None:
+    # "At the beginning of phase 2, there will be some time the log segment contains both MessageAndOffset V0 and V1.
+    # The broker will always do down conversion for FetchRequest V1 and zero-copy transfer for FetchRequest V2."
+    assert set(KIP31.phase("phase 2").stored) == {"v0", "v1"}
+    assert fetched(KIP31, "phase 2", "v0", "v0") == (
+        "copy",
+        "v0",
+    )  # it has v0 already, which the broker finds by reading it
+    assert fetched(KIP31, "phase 2", "v0", "v1") == ("zero-copy", "v0")
+
+
+def test_a_canary_down_converts_for_everyone() -> None:
+    # "It will only see ProduceRequest/FetchRequest V1 from other brokers and clients."
+    rows = [row for row in matrix(KIP31, "lz4") if row.phase == "canary"]
+    assert {(row.producer, row.consumer) for row in rows} == {("v0", "v0")}
+    # "at that point the broker needs to do down conversion for all the fetch requests."
+    assert not any(row.zero_copy for row in rows)
+    assert {row.fetch.action for row in rows if row.stored == "v1"} == {"down-convert"}
+
+
+def test_before_phase_1_v1_is_refused() -> None:
+    # "The proposed protocol is not backward compatible."
+    assert on_produce(KIP31.phase("before"), "v1", "lz4").error == "UNSUPPORTED_VERSION"
+    assert on_fetch(KIP31.phase("before"), "v0", "v1", "lz4").error == "UNSUPPORTED_VERSION"
+
+
+# KIP-724
+
+
+def test_3_0_writes_v2() -> None:
+    # "Once a broker is upgraded to 3.0 [...] message format version v2 will always be used when [...] Persisting
+    # produce records on disk"; "Produce and fetch requests with v0 and v1 message formats will be supported via
+    # up-conversion and down-conversion."
+    assert [produced(KIP724, "3.0", name) for name in KIP724.formats] == [
+        ("up-convert", "v2"),
+        ("up-convert", "v2"),
+        ("in place", "v2"),
+    ]
+    assert fetched(KIP724, "3.0", "v2", "v0") == ("down-convert", "v0")
+    assert fetched(KIP724, "3.0", "v2", "v1") == ("down-convert", "v1")
+    assert fetched(KIP724, "3.0", "v2", "v2") == ("zero-copy", "v2")
+
+
+def test_3_0_does_not_read_the_batches_on_disk() -> None:
+    # "The current heuristics to detect whether a down-conversion is required rely on an additional scan [...] the
+    # heuristics are no longer useful and we will always down-convert if the fetch request is v3 or lower."
+    assert fetched(KIP724, "before 3.0", "v0", "v0") == ("scan", "v0")
+    assert fetched(KIP724, "before 3.0, v2", "v1", "v1") == ("scan", "v1")
+    # KafkaApis skips the iteration if the reader knows the topic's format.
+    assert fetched(KIP724, "before 3.0", "v1", "v1") == fetched(KIP724, "before 3.0", "v1", "v2") == ("zero-copy", "v1")
+    assert fetched(KIP724, "3.0", "v0", "v0") == ("copy", "v0")
+    assert fetched(KIP724, "3.0", "v1", "v1") == ("copy", "v1")
+
+
+def test_before_3_0_the_setting_decides() -> None:
+    assert [produced(KIP724, "before 3.0", name) for name in KIP724.formats] == [
+        ("up-convert", "v1"),
+        ("in place", "v1"),
+        ("down-convert", "v1"),
+    ]
+    assert fetched(KIP724, "before 3.0", "v1", "v0") == ("down-convert", "v0")
+    assert fetched(KIP724, "before 3.0", "v1", "v2") == ("zero-copy", "v1")
+
+
 @pytest.mark.parametrize(("plan", "phase"), PHASES)
 def test_new_readers_get_old_data_as_it_is(plan: Plan, phase: Phase) -> None:
     # "Brokers assume that consumers can read all message format versions and brokers never up-convert records when
@@ -47,6 +158,43 @@ def test_a_forced_upgrade_leaves_nothing_old_on_disk() -> None:
     assert forced.stored == ("v2",)
     upgrades = {(source, target) for path, source, target in operations(KIP724) if path == "upgrade"}
     assert upgrades == {("v0", "v2"), ("v1", "v2")}
+
+
+def test_4_0_refuses_old_requests() -> None:
+    # "Produce requests won't support v2 or lower and up-conversion from message formats v0 and v1 won't be supported."
+    assert [produced(KIP724, "4.0", name)[0] for name in KIP724.formats] == ["refused", "refused", "in place"]
+    # "Fetch requests won't support v3 or lower and down-conversion to message formats v0 and v1 won't be supported."
+    for stored in ("v0", "v1", "v2"):
+        assert [fetched(KIP724, "4.0", stored, name)[0] for name in ("v0", "v1")] == ["refused", "refused"]
+        # "However, v0 and v1 records may be returned if they are stored on disk in such message format versions."
+        assert fetched(KIP724, "4.0", stored, "v2") == ("zero-copy", stored)
+
+
+def test_after_4_0_old_data_cannot_be_read() -> None:
+    # "In a subsequent major release, we would drop support for reading v0 and v1 records from disk."
+    assert [fetched(KIP724, "after 4.0", stored, "v2")[0] for stored in ("v0", "v1", "v2")] == [
+        "unreadable",
+        "unreadable",
+        "zero-copy",
+    ]
+
+
+# KIP-931
+
+
+def test_v3_goes_through_the_same_phases() -> None:
+    # "When old consumer reading the new formatted message, we'll do a downconvert to the older message format like
+    # what we did for old consumer accepting message format v1 now."
+    assert fetched(V3, "phase 2", "v3", "v2") == ("down-convert", "v2")
+    for phase in ("phase 1", "canary", "phase 2"):
+        for old, new in (("v0", "v2"), ("v1", "v3")):
+            assert produced(V3, phase, new).action == produced(KIP31, phase, old, "none").action
+    for phase in ("phase 1", "phase 2"):
+        for stored, consumer in (("v0", "v0"), ("v0", "v1"), ("v1", "v0"), ("v1", "v1")):
+            if stored in KIP31.phase(phase).stored:
+                newer = {"v0": "v2", "v1": "v3"}
+                found = fetched(V3, phase, newer[stored], newer[consumer])
+                assert found.action == fetched(KIP31, phase, stored, consumer).action
 
 
 def test_a_client_that_asks_speaks_no_newer_format_than_the_broker() -> None:

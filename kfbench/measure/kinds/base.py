@@ -280,10 +280,11 @@ def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: st
     for needed, meaning in NEEDED.items():
         if needed in sample.batch_fields.set_fields - capabilities.batch_fields:
             return f"{format_name} has no {meaning}"
-    first, last = sample.bounds[:-1], sample.bounds[1:] - 1
-    has_holes = bool((shapes.offsets[last] - shapes.offsets[first] != last - first).any())
-    if path and (sample.batch_fields.set_fields & NOT_SENT or has_holes):
-        return f"{path} starts with batches that clients send: no control batches and no compacted batches"
+    if path:
+        first, last = sample.bounds[:-1], sample.bounds[1:] - 1
+        has_holes = bool((shapes.offsets[last] - shapes.offsets[first] != last - first).any())
+        if sample.batch_fields.set_fields & NOT_SENT or has_holes:
+            return f"{path} starts with batches that clients send: no control batches and no compacted batches"
     is_idempotent = "producer_id" in sample.batch_fields.set_fields
     if path == "append-convert" and to and FORMATS[to].holds_messages and is_idempotent:
         return f"a broker refuses to convert idempotent batches to {to}"

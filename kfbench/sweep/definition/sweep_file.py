@@ -17,7 +17,7 @@ from kfbench.measure.cpu import Operation
 from kfbench.measure.kinds import KINDS
 from kfbench.measure.kinds.base import Block, Illegal, Kind
 from kfbench.measure.kinds.cpu import Cache
-from kfbench.plugins import PluginClash, hint_of
+from kfbench.plugins import OURS, PluginClash, hint_of
 from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
@@ -78,8 +78,8 @@ def _sections() -> dict[str, Kind]:
         keys = {*Block.__struct_fields__, *_FileKeys.__struct_fields__, *_Extension.__struct_fields__}
         other = found.setdefault(kind.section, kind)
         if other.settings != kind.settings or kind.section in keys or not kind.section.isidentifier():
-            owner = KINDS.package(kind.name)
-            raise PluginClash(f"{kind.section}: no section for {kind.name} of {owner}: it is taken, or is not one word")
+            owner, holder = KINDS.package(kind.name), OURS if other is kind else KINDS.package(other.name)
+            raise PluginClash(f"{kind.section}: no table for {kind.name} of {owner}: it is {holder}'s, or not one word")
     return found
 
 

@@ -185,12 +185,12 @@ def _start(process: SpawnProcess) -> None:
 
 
 def _run(*call: Any) -> None:
-    if attempt(call):
+    if why_not_compiled(call):
         sys.exit(1)
 
 
-def attempt(call: Call) -> str | None:
-    """Compile kernels. Return why that fails: the cells that need them are measured nevertheless, and tell the rest."""
+def why_not_compiled(call: Call) -> str | None:
+    """Compile kernels. Return the error as text, or None. The rows of cells that need these kernels have it, too."""
     function, argument = call
     try:
         function(argument)

@@ -27,7 +27,7 @@ from kfbench.plugins import plugins
 from kfbench.progress import counting, say
 from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.definition.profile import Profile
-from kfbench.sweep.host.compiling import COMPILING, are_compiled, attempt, compilations, note_compiled
+from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled, why_not_compiled
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, left, planned
@@ -240,15 +240,16 @@ def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) ->
         return
     if executors.is_cluster:
         bar = progress.add_task(COMPILING, total=slots, unit="slots", failed="")
-        executors.prepare([(attempt, call) for call in calls])
+        failures = [each for each in executors.prepare([(why_not_compiled, call) for call in calls]) if each]
         progress.update(bar, advance=slots)
     else:
         bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
         failures = []
-        for _, failure in done(executors, [(attempt, call) for call in calls], slots):
+        for _, failure in done(executors, [(why_not_compiled, call) for call in calls], slots):
             progress.update(bar, advance=1)
-            failures += [failure] * bool(failure)
-        for failure in failures:
-            say(progress.console, f"some kernels cannot be compiled: {failure}")
-        if not failures:
-            note_compiled(calls)
+            if failure:
+                failures.append(failure)
+    for failure in dict.fromkeys(failures):
+        say(progress.console, f"some kernels cannot be compiled: {failure}")
+    if not failures and not executors.is_cluster:
+        note_compiled(calls)

@@ -70,15 +70,15 @@ class Executors:
         profile = self._context.resourceProfileManager().defaultResourceProfile()
         return int(self._context.maxNumConcurrentTasks(profile))
 
-    def prepare(self, calls: Sequence[Call[Any, Any]] = ()) -> None:
+    def prepare(self, calls: Sequence[Call[Any, R]] = ()) -> list[R]:
         """Run the calls once on every host of a cluster, for example to compile kernels. Store the hosts' facts.
 
-        All hosts work at the same time. Each host divides the calls among its slots (tasks at the same time). Without a
-        cluster, do nothing. Raises SweepFailed if Spark fails, or if a host's kfbench or libraries differ from the
-        driver's. Results of a different host would not be comparable.
+        Return what the calls returned, on all hosts. All hosts work at the same time. Each host divides the calls among
+        its slots (tasks at the same time). Without a cluster, do nothing. Raises SweepFailed if Spark fails, or if a
+        host's kfbench or libraries differ from the driver's. Results of a different host would not be comparable.
         """
         if not self.is_cluster:
-            return
+            return []
         count = self.slots()
         barrier = self.spark.sparkContext.parallelize(range(count), count).barrier()
         prepare_slot = partial(_prepare_slot, self.terms, pickle.dumps(list(calls)))
@@ -87,9 +87,10 @@ class Executors:
         except FAILURES as error:
             raise self._unable(error) from error
         addresses = self._addresses(slots_ready[0][0])
-        for _, slot, facts in sorted(slots_ready, key=lambda ready: str(ready[-1]["host"])):
+        for _, slot, _, facts in sorted(slots_ready, key=lambda ready: str(ready[-1]["host"])):
             self._meet(facts)
             self._hosts_by_address[addresses[slot]] = facts["host"]
+        return [result for _, _, results, _ in slots_ready for result in results]
 
     def run(self, call: Call[T, R], on: str | None = None) -> R:
         """Run a call as a Spark job of one task and return its result.
@@ -211,20 +212,20 @@ def require(terms: Mapping[str, str | None], facts: Facts) -> None:
 
 
 # Until an executor's code is checked, the driver and the executor exchange only builtin types.
-def _prepare_slot(terms: Mapping[str, str | None], calls: bytes, _: Iterator[int]) -> Iterator[tuple[int, int, Facts]]:
+def _prepare_slot(
+    terms: Mapping[str, str | None], calls: bytes, _: Iterator[int]
+) -> Iterator[tuple[int, int, list[Any], Facts]]:
     """Run a part of the pickled calls in one slot (task) of a host. The slots of a host divide the calls among them.
 
     Nothing is run if the host differs from the driver's terms, because the driver will refuse the host. Yield the
-    number of the Spark stage, the number of the slot, and the facts of the host.
+    number of the Spark stage, the number of the slot, what the calls returned, and the facts of the host.
     """
     context = BarrierTaskContext.get()
     facts, me = host_facts(), context.partitionId()
     hosts = context.allGather(facts["host"])
     neighbours = [i for i, host in enumerate(hosts) if host == facts["host"]]
-    if not _differing(terms, facts):
-        for function, argument in pickle.loads(calls)[neighbours.index(me) :: len(neighbours)]:
-            function(argument)
-    yield context.stageId(), me, facts
+    own = [] if _differing(terms, facts) else pickle.loads(calls)[neighbours.index(me) :: len(neighbours)]
+    yield context.stageId(), me, [function(argument) for function, argument in own], facts
 
 
 def _run_recipe(recipe: bytes) -> bytes:
