@@ -11,22 +11,25 @@ Three things exist only once, so they may be in a cache:
 - the header fields of batches.
 """
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 
 import numpy as np
 
-from kfbench.arrays import Bytes
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import EncodedLog
 from kfbench.errors import MissingTool
 from kfbench.formats import Format
 from kfbench.measure.container import available_bytes
 from kfbench.measure.cpu import Arm, Operation
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import last_level_cache_bytes
-from kfbench.measure.format_arms import output_room, prepare
+from kfbench.measure.format_arms import output_room
 from kfbench.measure.verify import Unverified
+from kfbench.records import Records
 
 TIMES: Final = 2
 UNKNOWN_CACHE_BYTES: Final = 64 << 20
@@ -44,6 +47,15 @@ class Rotating:
 
     arms: list[Arm]
     rotated_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """One copy of the records, and the output buffer for encoding this copy."""
+
+    records: Records
+    bounds: Int64
+    out: Bytes
 
 
 def prepare_cold(
@@ -85,21 +97,35 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
     All formats share the copies and their buffers.
     """
     records, bounds = source.records.packed(), source.bounds
+    codec, level, batch_fields = source.codec, source.level, source.batch_fields
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
     place_bytes = sum(column.nbytes for column in (*records.columns, bounds)) + min(written_bytes)
-    places: list[list[Arm]] = []
-    for _ in range(max(2, -(-least_bytes // place_bytes))):
-        copy = replace(source, records=records.copied(), bounds=bounds.copy())
-        _ = copy.records.columns
-        buffer = np.empty(room, np.uint8)
-        buffer[: max(written_bytes)] = 0  # allocate its pages before anything is timed
-        places.append(prepare(formats, logs, "encode", copy, buffer))
-    following = cycle(places)
+    places = max(2, -(-least_bytes // place_bytes))
+    ring = deque(_place(records, bounds, room, max(written_bytes)) for _ in range(places))
 
-    def arm(i: int) -> Arm:
-        return Arm(call=lambda: next(following)[i].call(), verify=lambda: next(following)[i].verify())
+    def arm(fmt: Format, log: Bytes) -> Arm:
+        def call() -> EncodedLog:
+            ring.rotate(-1)
+            place = ring[-1]
+            return fmt.encode(place.records, place.bounds, codec, level, batch_fields, lossy=True, out=place.out)
 
-    return Rotating(arms=[arm(i) for i in range(len(formats))], rotated_bytes=len(places) * place_bytes)
+        def verify() -> None:
+            out = ring[0].out  # of the next call
+            out.fill(0)
+            if call().positions[-1] != len(log) or not np.array_equal(out[: len(log)], log):
+                raise Unverified("encode into the timed buffers wrote other bytes than were verified")
+
+        return Arm(call=call, verify=verify)
+
+    arms = [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
+    return Rotating(arms=arms, rotated_bytes=len(ring) * place_bytes)
+
+
+def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _Place:
+    place = _Place(records=records.copied(), bounds=bounds.copy(), out=np.empty(room, np.uint8))
+    place.out[:written_bytes] = 0  # allocate its pages before anything is timed
+    _ = place.records.columns
+    return place
 
 
 def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:

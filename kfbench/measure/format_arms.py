@@ -16,13 +16,7 @@ from kfbench.records import Records
 ROOM_PER_ITEM: Final = 128
 
 
-def prepare(
-    formats: Sequence[Format],
-    logs: Sequence[Bytes],
-    operation: Operation,
-    source: EncodeInput,
-    buffer: Bytes | None = None,
-) -> list[Arm]:
+def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operation, source: EncodeInput) -> list[Arm]:
     """Return one arm per format. The same format may appear twice.
 
     All arms share one buffer. With a buffer per arm, each buffer would have its own place in the caches. Then two arms
@@ -33,10 +27,8 @@ def prepare(
         logs: the verified log of each format.
         operation: the kind of call.
         source: the records, and how to encode them.
-        buffer: the shared buffer, with room as `output_room` says; None: a new one.
     """
-    if buffer is None:
-        buffer = np.empty(output_room(logs, source.records, source.bounds), np.uint8)
+    buffer = np.empty(output_room(logs, source.records, source.bounds), np.uint8)
     make_arm = _MAKE_ARM[operation]
     return [make_arm(fmt, log, source, buffer) for fmt, log in zip(formats, logs, strict=True)]
 
