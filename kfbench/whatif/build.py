@@ -1,6 +1,6 @@
 """Build the answer of a what-if from the sums of all files or partitions."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import groupby, product
@@ -127,14 +127,17 @@ def _levels(sums: Tally, question: Question) -> Iterator[Level]:
     """
     if not sums.level_plain_bytes:
         return
-    groups, plain_bytes = _groups(sums), sums.sizes()[BASE_FORMAT]
+    plain = {topic: size for topic, each in sums.by_topic.items() if (size := each.sizes()[BASE_FORMAT])}
+    groups, plain_bytes = _groups(sums, plain), sums.sizes()[BASE_FORMAT]
     for codec, pairs in groupby(question.levels, lambda pair: pair[0]):
         default = sums.size(BASE_FORMAT, codec)
         if default.size_bytes is None:
             continue
-        sizes = [_group_size(sums, topics, codec, default.size_bytes / plain_bytes) for topics in groups]
+        sizes = [_group_size(sums, plain, topics, codec, default.size_bytes / plain_bytes) for topics in groups]
         for _, level in pairs:
-            ratio, error = ratio_of([_stratum(sums, *each, codec, level) for each in zip(groups, sizes, strict=True)])
+            ratio, error = ratio_of(
+                [_stratum(sums, plain, *each, codec, level) for each in zip(groups, sizes, strict=True)]
+            )
             is_known = error is not None and default.error_bytes is not None
             yield Level(
                 codec=codec,
@@ -148,28 +151,31 @@ def _levels(sums: Tally, question: Question) -> Iterator[Level]:
             )
 
 
-def _groups(sums: Tally) -> list[list[str]]:
-    """Group topics by their sample for levels: each of the largest topics that has one alone, and all others."""
-    plain = {topic: size for topic, each in sums.by_topic.items() if (size := each.sizes()[BASE_FORMAT])}
+def _groups(sums: Tally, plain: Mapping[str, int]) -> list[list[str]]:
+    """Group topics by their sample for levels: each of the largest topics that has one alone, and all others.
+
+    plain: the bytes of topics in plain v2, without those that have none.
+    """
     largest = sorted(plain, key=lambda topic: (-plain[topic], topic))[:MOST_TOPICS]
     alone = [topic for topic in largest if sums.level_plain_bytes[topic]]
     others = sorted(plain.keys() - {*alone})
     return [*([topic] for topic in alone), *([others] if others else [])]
 
 
-def _group_size(sums: Tally, topics: Sequence[str], codec: str, share: float) -> Estimate:
+def _group_size(sums: Tally, plain: Mapping[str, int], topics: Sequence[str], codec: str, share: float) -> Estimate:
     """Return the size of topics at the default level. share: of the bytes without a codec, for topics without one."""
-    tallies = [sums.by_topic[topic] for topic in topics]
-    sizes = [(each.sizes()[BASE_FORMAT], each.size(BASE_FORMAT, codec)) for each in tallies]
+    sizes = {topic: sums.by_topic[topic].size(BASE_FORMAT, codec) for topic in topics}
     return Estimate(
-        sum(round(plain * share) if size.size_bytes is None else size.size_bytes for plain, size in sizes),
-        round(hypot(*(size.error_bytes or 0 for _, size in sizes))),
+        sum(round(plain[each] * share) if size.size_bytes is None else size.size_bytes for each, size in sizes.items()),
+        round(hypot(*(size.error_bytes or 0 for size in sizes.values()))),
     )
 
 
-def _stratum(sums: Tally, topics: Sequence[str], size: Estimate, codec: str, level: int) -> Stratum:
+def _stratum(
+    sums: Tally, plain: Mapping[str, int], topics: Sequence[str], size: Estimate, codec: str, level: int
+) -> Stratum:
     """Return the sample of a group of topics at a level."""
-    plain_bytes = sum(sums.by_topic[topic].sizes()[BASE_FORMAT] for topic in topics)
+    plain_bytes = sum(plain[topic] for topic in topics)
     share = sum(sums.level_plain_bytes[topic] for topic in topics) / plain_bytes
     samples = (sums.levels.get((topic, codec, level), Drawn()) for topic in topics)
     return Stratum(size, reduce(Drawn.plus, samples), share)

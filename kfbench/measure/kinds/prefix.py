@@ -36,6 +36,7 @@ class Prefix(TimedKind):
     name = "prefix"
     columns = (
         added("compressed_bytes", INT64, "bytes", "compressed bytes that were read"),
+        # may exceed metadata_bytes, because most codecs decompress whole blocks
         added("plain_bytes", INT64, "bytes", "bytes that were decompressed from them"),
         added("metadata_bytes", INT64, "bytes", "plain bytes that offsets, timestamps and lengths need"),
     )
