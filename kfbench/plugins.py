@@ -4,6 +4,7 @@ An entry point of the group `kfbench.formats` names a module with FORMATS, as th
 other groups are alike. kfbench finds its own research in the same way.
 """
 
+import os
 import re
 import sys
 import warnings
@@ -20,6 +21,7 @@ from kfbench.errors import KfbenchError
 
 GROUPS: Final = ("formats", "codecs", "kinds", "commands", "whatif_tables")
 OURS: Final = "kfbench"
+_TOLD: Final = "KFBENCH_TOLD"  # the warnings so far, one per line: processes that this one starts do not repeat them
 
 T = TypeVar("T")
 
@@ -101,12 +103,13 @@ def modules(group: str) -> Iterator[tuple[str, ModuleType]]:
             _warn_once(entry.package, f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
-@cache
 def _warn_once(package: str, reason: str) -> None:
-    from multiprocessing import parent_process  # late, for a quick --help
-
-    if parent_process() is None:  # else the parent has said so
-        warnings.warn(f"plug-in {package} is left out: {reason}", PluginWarning, stacklevel=2)
+    """Warn that a plug-in is left out, in this process or the one that started it."""
+    words = f"plug-in {package} is left out: {reason}"
+    told = os.environ.get(_TOLD, "").split("\n")
+    if words not in told:
+        os.environ[_TOLD] = "\n".join((*told, words))
+        warnings.warn(words, PluginWarning, stacklevel=2)
 
 
 class Registry(Mapping[str, T]):
