@@ -90,6 +90,8 @@ def test_other_bad_dictionaries() -> None:
             Dictionary(number=1, data=data, is_raw=True)
     with pytest.raises(InvalidDictionary):
         Dictionary(number=1, data=bytearray(TRAINED.data))  # type: ignore[arg-type]
+    with pytest.raises(InvalidDictionary, match=r"kfbench\.Dictionary is wanted, not bytes"):
+        FORMATS["v2"].decode(b"", dictionaries=[TRAINED.data])  # type: ignore[list-item]
     assert len(Dictionary(number=2**31 - 1, data=bytes(131_072), is_raw=True).data) == 131_072
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfbench import formats
 from kfbench.batches import BatchFields
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, KfbenchError, WouldLose
 from kfbench.formats import FORMATS
@@ -66,6 +67,13 @@ def test_published_names_stay() -> None:
     assert set(magics.values()) == {3}
     with pytest.raises(TypeError):
         FORMATS["v9"] = FORMATS["v2"]  # type: ignore[index]
+
+
+def test_formats_by_origin() -> None:
+    assert {"v0", "v1", "v2"} == formats.SHIPPED and {"columnar"} == formats.RESEARCH
+    assert {"v3", "kip98", "enriched", "enriched-ms"} == formats.PROPOSED
+    with pytest.raises(AttributeError):
+        _ = formats.DISCARDED
 
 
 @every_format
