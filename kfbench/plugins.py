@@ -31,7 +31,7 @@ class PluginClash(KfbenchError):
 
 
 class PluginWarning(UserWarning):
-    """A plug-in cannot be imported, and is left out."""
+    """A plug-in is left out: it cannot be imported, or does not have what its entry point promises."""
 
 
 class Plugin(NamedTuple):
@@ -39,7 +39,7 @@ class Plugin(NamedTuple):
 
     Args:
         groups: the groups, without "kfbench.".
-        digest: a hash of the files of its modules.
+        digest: a hash of its files (`files_of`).
     """
 
     name: str
@@ -56,7 +56,7 @@ class Command(NamedTuple):
 
 
 class EntryPoint(NamedTuple):
-    """An entry point of kfbench's. group: without "kfbench."."""
+    """A package's entry point in one of the groups GROUPS, which names a module."""
 
     package: str
     version: str
@@ -69,7 +69,8 @@ class EntryPoint(NamedTuple):
 def _entry_points() -> tuple[EntryPoint, ...]:
     """Return the entry points of all packages, kfbench's first.
 
-    They are read as PyPA's specification has them: `importlib.metadata` takes a third of the time of `kfbench --help`.
+    This reads the files that PyPA's specification of entry points describes. `importlib.metadata` reads them, too, but
+    takes a third of the time of `kfbench --help`.
     """
     found: dict[str, list[EntryPoint]] = {}
     for place in (place for folder in sys.path for place in Path(folder).glob("*.[de]*-info")):
@@ -135,14 +136,11 @@ class Registry(Mapping[str, T]):
 
     def package(self, name: str) -> str:
         """Return the package that registers this name. Raises KeyError."""
-        return self._found_in[name][0]
+        return self._found[name][0]
 
     @cached_property
-    def _found(self) -> dict[str, T]:
-        return {name: each for name, (_, each) in self._found_in.items()}
-
-    @cached_property
-    def _found_in(self) -> dict[str, tuple[str, T]]:
+    def _found(self) -> dict[str, tuple[str, T]]:
+        """The package and the object of each name."""
         found: dict[str, tuple[str, T]] = {}
         ours: list[tuple[str, Any]] = [(OURS, each) for each in self._built_in()]
         theirs = [(package, each) for package, module in modules(self._group) for each in self._in(package, module)]
@@ -156,7 +154,7 @@ class Registry(Mapping[str, T]):
         return found
 
     def _in(self, package: str, module: ModuleType) -> Iterable[Any]:
-        """Return the objects of a module. What is none is left out with a warning."""
+        """Return the objects of a module. Warn and return nothing if it has no tuple of them."""
         objects = getattr(module, self._attribute, () if self._is_optional else None)
         if isinstance(objects, tuple) and all(isinstance(each, self._of) for each in objects):
             return objects
@@ -166,7 +164,7 @@ class Registry(Mapping[str, T]):
         return ()
 
     def __getitem__(self, name: str) -> T:
-        return self._found[name]
+        return self._found[name][1]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
@@ -175,7 +173,7 @@ class Registry(Mapping[str, T]):
         return len(self._found)
 
     def __repr__(self) -> str:
-        return f"Registry({self._found!r})"
+        return f"Registry({dict(self)!r})"
 
 
 @cache
@@ -208,16 +206,16 @@ def files_of(package: str) -> dict[str, Path]:
     those in the package's list (RECORD). An editable installation's list has no modules.
     """
     found: dict[str, Path] = {}
-    for entry in (each for each in _entry_points() if each.package == package):
-        name = entry.module.partition(".")[0]
+    entries = [each for each in _entry_points() if each.package == package]
+    for name in dict.fromkeys(entry.module.partition(".")[0] for entry in entries):
         spec = find_spec(name)
         for place in map(Path, (spec.submodule_search_locations or [spec.origin or ""]) if spec else ()):
             files = [place] if place.is_file() else sorted(place.rglob("*"))
             found |= {str(each.relative_to(place.parent)): each for each in files if each.is_file()}
-        for listed in entry.about.glob("RECORD"):
-            names = (line.rsplit(",", 2)[0].strip('"') for line in listed.read_text(encoding="utf-8").splitlines())
-            inside = (name for name in names if not name.startswith((entry.about.name, "..", "/")))
-            found |= {name: path for name in inside if (path := entry.about.parent / name).is_file()}
+    for listed in (path for about in {entry.about for entry in entries} for path in about.glob("RECORD")):
+        names = (line.rsplit(",", 2)[0].strip('"') for line in listed.read_text(encoding="utf-8").splitlines())
+        inside = (name for name in names if not name.startswith((listed.parent.name, "..", "/")))
+        found |= {name: path for name in inside if (path := listed.parents[1] / name).is_file()}
     return {name: path for name, path in found.items() if "__pycache__" not in path.parts}
 
 

@@ -278,19 +278,21 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
     stolen = sum(cell["stolen_ns"] or 0 for cell in cells) / total_ns
     slow, fast = np.percentile([cell["yardstick_ns"] for cell in cells], [95, 5])
     swing = float(slow / fast) - 1
-    made = [
+    by_hypervisor = Check(
+        name="cores that the hypervisor took",
+        seen=stolen,
+        limit=0.01,
+        words=f"the hypervisor gave {stolen:.3f} cores to others on average",
+    )
+    is_told = all(cell["stolen_ns"] is not None for cell in cells)
+    return [
         Check(
             name="cores that others used",
             seen=others,
             limit=0.2,
             words=f"other processes used {others:.2f} cores on average while cells were timed",
         ),
-        Check(
-            name="cores that the hypervisor took",
-            seen=stolen,
-            limit=0.01,
-            words=f"the hypervisor gave {stolen:.3f} cores to others on average",
-        ),
+        *([by_hypervisor] if is_told else []),
         Check(
             name="swing of the host's speed",
             seen=swing,
@@ -299,9 +301,6 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
             "than the fastest",
         ),
     ]
-    if any(cell["stolen_ns"] is None for cell in cells):
-        del made[1]
-    return made
 
 
 def _checks_of_samples(timed: pa.Table) -> list[Check]:

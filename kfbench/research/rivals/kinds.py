@@ -33,7 +33,7 @@ from kfbench.measure.kinds.base import (
     skipped,
     times_of,
 )
-from kfbench.measure.kinds.bytes import KINDS as SIZE_KINDS
+from kfbench.measure.kinds.bytes import Bytes
 from kfbench.research.rivals import NAMES, Rival, missing, rivals
 from kfbench.research.rivals.measure import measure_rival
 from kfbench.research.rivals.measure_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, time_rivals
@@ -162,7 +162,7 @@ def _format_row_in_child(cell: Cell, name: str) -> Row:
 
 
 def _size_row(cell: Cell, name: str) -> Row:
-    return next(SIZE_KINDS[0].rows(replace(cell, formats=(name,))))
+    return next(Bytes().rows(replace(cell, formats=(name,))))
 
 
 def _rival_row(cell: Cell, rival: Rival) -> Row:

@@ -74,8 +74,8 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
 def _sections() -> dict[str, Kind]:
     """Return a kind for each table. Raises PluginClash for a table that is another kind's, or a key of sweep files."""
     found: dict[str, Kind] = {}
+    keys = {*Block.__struct_fields__, *_FileKeys.__struct_fields__, *_Extension.__struct_fields__}
     for kind in KINDS.values():
-        keys = {*Block.__struct_fields__, *_FileKeys.__struct_fields__, *_Extension.__struct_fields__}
         other = found.setdefault(kind.section, kind)
         if other.settings != kind.settings or kind.section in keys or not kind.section.isidentifier():
             owner, holder = KINDS.package(kind.name), OURS if other is kind else KINDS.package(other.name)
