@@ -1,4 +1,4 @@
-"""Formats, codecs, kinds, commands and what-if tables of other packages, found by entry points (docs/plugins.md).
+"""Formats, codecs, kinds, commands, what-if tables and pages of other packages, by entry points (docs/plugins.md).
 
 An entry point of the group `kfbench.formats` names a module with FORMATS, as those in `kfbench/formats/` have. The
 other groups are alike. kfbench finds its own research in the same way.
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from kfbench.errors import KfbenchError
 
-GROUPS: Final = ("formats", "codecs", "kinds", "commands", "whatif_tables")
+GROUPS: Final = ("formats", "codecs", "kinds", "commands", "whatif_tables", "views")
 OURS: Final = "kfbench"
 _TOLD: Final = "KFBENCH_TOLD"  # the warnings so far, one per line: processes that this one starts do not repeat them
 

@@ -5,30 +5,17 @@ import json
 import re
 import socket
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from kfbench.measure.environment import environment
 from kfbench.measure.schema import DETERMINISTIC, SCHEMA, table
-from kfbench.report.data import joined
 from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.task import measure_cell
-
-
-@pytest.fixture(scope="module", autouse=True)
-def joins_nothing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let reports join no shipped runs, whose chapters take long. A module with JOINS = True joins them."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not getattr(request.module, "JOINS", False):
-            patch.setattr(joined, "DATASETS", tmp_path_factory.mktemp("no datasets"))
-        yield
-
 
 _TINY = """\
 title = "tiny"

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.report.data.joined import PROFILES
+from kfbench.report.build import joined_profiles
 from kfbench.whatif.ask import what_if
 from kfbench.workloads.grid import GridPoint
 
@@ -60,7 +60,7 @@ def test_the_wheel_holds_the_datasets_that_commands_read(installed: Path, folder
         for place in (installed / "kfbench" / "datasets" / folder, ROOT / "datasets" / folder)
     )
     assert found == wanted
-    assert folder != "joined" or {path.parts[0] for path in found} == set(PROFILES)
+    assert folder != "joined" or {path.parts[0] for path in found} == set(joined_profiles())
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:

@@ -126,6 +126,41 @@ def hello() -> None:
 COMMANDS = (Command("hello", hello),)
 """
 
+VIEW: Final = """
+from pathlib import Path
+
+from kfbench.report.view_packages import ViewPackage
+
+
+def largest(runs):
+    rows = runs.own.rows
+    rows = rows[(rows["kind"] == "bytes") & (rows["status"] == "ok")]
+    return rows.groupby("format", as_index=False)["size_bytes"].max()
+
+
+VIEWS = (ViewPackage(name="largest", path=Path(__file__).with_suffix(".toml"), sources={"largest": largest}),)
+"""
+PAGE: Final = """
+[page]
+name = "largest"
+short = "largest"
+title = "The largest cell of each format"
+place = 95
+lead = "v2 takes {largest.size_bytes[format=v2]:bytes1}."
+
+[[section]]
+name = "largest-cells"
+title = "Largest cells"
+tables = ["largest"]
+
+[[table]]
+name = "largest"
+caption = "Bytes of the largest cell"
+source = "largest"
+rows = ["format"]
+metrics = [{ metric = "size_bytes", name = "bytes", unit = "bytes", digits = 0 }]
+"""
+
 
 def install(folder: Path, name: str, group: str, code: str, version: str = "0.1", helper: str = "") -> Path:
     """Install a package with pip into a folder of its own. Return this folder, for PYTHONPATH.
@@ -210,8 +245,21 @@ def test_a_sweep_and_its_report_have_a_format_and_a_kind(lean: Path, tmp_path: P
     assert refused.returncode == 1 and refused.stderr.count("\n") == 1 and "the code of kfbench" in refused.stderr
     resumed = kfbench(*again, plugins=[lean, fails, install(tmp_path, "key-kind", "kinds", KIND)])
     assert resumed.returncode == 3, resumed.stderr
-    rendered = kfbench("report", run, "--out", tmp_path / "again", plugins=[lean, fails, keys])
+    page = install(tmp_path, "largest-page", "views", VIEW)
+    (page / "largest_page.toml").write_text(PAGE)
+    rendered = kfbench("report", run, "--out", tmp_path / "again", plugins=[lean, fails, keys, page])
     assert rendered.returncode == 0, rendered.stderr
+    (tables,) = (tmp_path / "again").rglob("tables.json")
+    largest = {row[0]: row[1] for row in json.loads(tables.read_text())["largest"]["rows"]}
+    assert largest == {
+        name: max(row["size_bytes"] for row in rows if (row["kind"], row["format"]) == ("bytes", name))
+        for name in ("lean", "v1", "v2")
+    }
+    assert f"v2 takes {largest['v2']:,.1f} bytes." in (tables.parent / "largest.html").read_text()
+    (page / "largest_page.toml").write_text(PAGE.replace("size_bytes[", "size_byte["))
+    wrong = kfbench("report", run, "--out", tmp_path / "wrong", plugins=[lean, fails, keys, page])
+    assert wrong.returncode == 1 and wrong.stderr.count("\n") == 1 and "largest_page.toml" in wrong.stderr
+    assert "size_bytes" in wrong.stderr, wrong.stderr
     assert of_cells(pq.read_table(next((tmp_path / "again").rglob("measurements.parquet"))).to_pylist()) == of_cells(
         rows
     )
@@ -328,7 +376,7 @@ def test_an_unknown_name_has_the_nearest_right_one(
 CORE: Final = [
     path
     for path in sorted((ROOT / "kfbench").rglob("*.py"))
-    if not {"research", "report"} & {*path.relative_to(ROOT / "kfbench").parts}
+    if not {"research", "report", "present"} & {*path.relative_to(ROOT / "kfbench").parts}
 ]
 
 

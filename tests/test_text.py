@@ -1,6 +1,6 @@
 """Plain-text output: columns are aligned, nouns have plurals, numbers keep their digits."""
 
-from kfbench.tables import Column, Table
+from kfbench.present.table import Column, Table
 from kfbench.text import counted, number_range, percent, printable, printable_lines, size_words
 
 

@@ -28,7 +28,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.measure.verify import Unverified
-from kfbench.report.topics.second_opinion import AGAIN, CLAIMED, FILE, NOISY, OURS, OWN
+from kfbench.present.stored_times import AGAIN, CLAIMED, JMH_FILE, NOISY, OUR_OPERATIONS, OWN
 from kfbench.workloads.grid import GridPoint
 from tools import java_formats, jvm
 from tools.java_formats import CODECS, VERSIONS
@@ -100,8 +100,8 @@ def main() -> None:
     if options.forks:
         plan = plan._replace(forks=options.forks)
     if options.out is None and (options.cells == "smoke" or plan != PLANS[options.cells]):
-        parser.error(f"a run with fewer or more samples than planned does not belong in {FILE}: add --out FILE")
-    path: Path = options.out or FILE
+        parser.error(f"a run with fewer or more samples than planned does not belong in {JMH_FILE}: add --out JMH_FILE")
+    path: Path = options.out or JMH_FILE
     terminal = Console(stderr=True)
 
     def say(line: str) -> None:
@@ -200,10 +200,10 @@ def task(size: int) -> dict[str, Any]:
 def ours(cells: str, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """Time our kernels on the cells of a selection, and yield the rows."""
     asked = {
-        (OURS[operation], codec, size)
+        (OUR_OPERATIONS[operation], codec, size)
         for block in BLOCKS[cells]
         for operation, codec, size in product(block.operations, block.codecs, block.sizes)
-        if operation in OURS
+        if operation in OUR_OPERATIONS
     }
     say(f"kfbench: {len(asked)} cells")
     with holding_host(say):

@@ -17,8 +17,8 @@ from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import prepare
 from kfbench.measure.path_arms import measure_path
 from kfbench.measure.verify import verify_records
+from kfbench.present.stored_times import AA, OurOperation
 from kfbench.records import Records
-from kfbench.report.topics.second_opinion import AA, OurOperation
 
 RECORDS: Final = 8192
 ROUNDS: Final = 33

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kfbench.measure.environment import environment
-from kfbench.report.topics.published_iteration import FILE, PUBLISHED
+from kfbench.present.stored_times import PUBLISHED, PUBLISHED_FILE
 from tools import java_formats, jvm
 from tools.jmh import ALLOCATED, Plan, interval, run_jmh
 
@@ -23,7 +23,7 @@ PLAN: Final = Plan(1, 3, 5)  # as published
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.jmh_published", description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument("--out", type=Path, default=PUBLISHED_FILE)
     options = parser.parse_args()
     try:
         run = measured(PLAN)

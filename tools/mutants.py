@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parents[1]
 COPIES: Final = 2
 LIMIT_S: Final = 300
-SLOW: Final = ("measure", "report", "sources", "sweep", "whatif")  # as plain Python
+SLOW: Final = ("measure", "present", "report", "sources", "sweep", "whatif")  # as plain Python
 COMPILED: Final = tuple(f"tests/{name}/" for name in SLOW)
 QUICK: Final = "not (matrix or thorough or compiled_only or cluster or faults or browser or oracle or broker or spark)"
 

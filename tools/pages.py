@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.present.table import number
 from kfbench.report.files import opening
 from kfbench.store import open_run
-from kfbench.tables import number
 from kfbench.workloads import WORKLOADS
 from kfbench.workloads.catalogue import NamedWorkload
 
@@ -84,7 +84,7 @@ def cli() -> str:
 
 
 def front(report: str) -> str:
-    """Return today's opening of a report in README.md: without its title, with links relative to the repository."""
+    """Return today's opening of a report's README.md: without its title, with links relative to the repository."""
     text = opening(open_run(ROOT / report)).partition("\n# ")[2].partition("\n")[2].strip()
     return re.sub(r"\]\((?!\w+:|[/#])([^)]*)", lambda link: f"]({normpath(f'{report}/{link[1]}')}", text)
 

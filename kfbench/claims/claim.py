@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
-from kfbench.tables import Table, plain_columns
+from kfbench.present.table import Table, plain_columns
 
 Numbers: TypeAlias = Mapping[str, int | float]
 Fields: TypeAlias = Mapping[str, int | float | str]

@@ -11,7 +11,7 @@ from kfbench.cli.options import AsJson, check_names
 from kfbench.cli.output import print_answer, print_rows, table_of
 
 if TYPE_CHECKING:
-    from kfbench.tables import Table
+    from kfbench.present.table import Table
     from kfbench.workloads import Workload
 
 LONGEST_VALUE = 60  # longer values of parameters are cut to this number of characters

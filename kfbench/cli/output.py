@@ -11,7 +11,7 @@ from kfbench.errors import KfbenchError
 from kfbench.text import printable_lines
 
 if TYPE_CHECKING:
-    from kfbench.tables import Table
+    from kfbench.present.table import Table
 
 
 def complain(message: str) -> None:
@@ -70,7 +70,7 @@ def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()
 
     notes: lines below the table, after an empty line.
     """
-    from kfbench.tables import Column, Table
+    from kfbench.present.table import Column, Table
 
     lines = tuple(notes)
     return Table(

@@ -38,9 +38,9 @@ from kfbench.measure.schema import (
     WORKLOAD_COLUMNS,
     stored_rows,
 )
-from kfbench.report.data.shown_formats import in_order
+from kfbench.present.names import in_order
+from kfbench.present.table import listed
 from kfbench.store import Run, open_run
-from kfbench.tables import listed
 
 AXES: Final = tuple(column.name for column in WORKLOAD_COLUMNS)
 NOT_JUDGED: Final = ("error", "codec_version")

@@ -13,8 +13,8 @@ from kfbench.comparison.timed_arms import operation_words
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.kinds import KINDS
-from kfbench.report.data.axes import GRID, setting
-from kfbench.tables import Cell, Interval, Table, listed, number, plain_columns
+from kfbench.present.names import GRID, setting
+from kfbench.present.table import Cell, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
 SHOWN: Final = 20  # the largest number of slower cells that are shown; --json has all

@@ -20,7 +20,7 @@ from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.noise import is_timed, spreads, timed_kind
 from kfbench.measure.schema import ARM, IDENTITY_OF_KINDS, rounds_key, stored_rows
-from kfbench.report.data.shown_formats import NEW
+from kfbench.present.names import NEW
 
 Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
 Hosts: TypeAlias = tuple[str | None, str | None]  # of a timed call, in the first and in the second run

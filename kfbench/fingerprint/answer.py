@@ -7,7 +7,7 @@ from typing import Literal
 from kfbench.errors import InvalidConfig
 from kfbench.fingerprint.file import Fingerprint
 from kfbench.migration.bills import Prices, Traffic
-from kfbench.tables import listed
+from kfbench.present.table import listed
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import legal_arms
 from kfbench.whatif.month import rate_of_user

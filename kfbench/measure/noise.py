@@ -25,6 +25,7 @@ _BASE_ARMS: Final = ("measure", "each")  # the arms that an A/A arm is a second 
 LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that contains 1.0 says nothing
 GOAL: Final = 0.94  # least share of intervals that should contain 1.0
 LEAST_ROUNDS: Final = 9  # with fewer rounds, the method's own intervals hold less than 95 %
+ROUNDING: Final = 1e-12  # the spread makes some interval end at 1.0, up to the rounding of its floats
 CHANCE: Final = 0.05
 WAITED: Final = 1.1  # a sample with this ratio of wall time to CPU time has waited for something
 _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
@@ -260,7 +261,7 @@ def held_out(pairs: Sequence[BasePair]) -> list[bool]:
         _spreads(pair for pair, half in zip(pairs, halves, strict=True) if half != own) for own in (0, 1)
     ]
     widened = [pair.ratio.widened(of_other[half].get(pair.kind, 0.0)) for pair, half in zip(pairs, halves, strict=True)]
-    return [ratio.low <= 1 <= ratio.high for ratio in widened]
+    return [ratio.low - ROUNDING <= 1 <= ratio.high + ROUNDING for ratio in widened]
 
 
 def _checks_of_host(timed: pa.Table) -> list[Check]:

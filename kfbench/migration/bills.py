@@ -147,6 +147,20 @@ def _check_numbers(holder: Traffic | Prices, limits: Mapping[str, tuple[float, f
             raise InvalidConfig(f"{name}: {value} is not {wanted}")
 
 
+# The assumptions that the calculator of a page shows.
+SHOWN: Final = ("fan_out", "replication", "retention_days", "storage_gb_month", "network_gb")
+
+
+def month_facts(traffic: Traffic | None = None, prices: Prices | None = None) -> dict[str, Any]:
+    """Return the assumptions of a month's bill as plain values, for the calculator of a page."""
+    assumed = asdict(traffic or Traffic()) | asdict(prices or Prices())
+    return {
+        "days": DAYS_A_MONTH,
+        "assumed": PRICES_ASSUMED if prices in (None, Prices()) else None,
+        **{name: value for name, value in assumed.items() if name in SHOWN},
+    }
+
+
 ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0)
 
 

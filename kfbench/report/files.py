@@ -1,49 +1,33 @@
-"""The files of a report: its pages, its figures, and the rows of its run.
+"""The files of a report: its pages, its figures, its numbers, and the rows of its run.
 
-The report is a front page (`index.html`) and a page per chapter. Each page has its style, script and figures inside, so
+The report is a front page (`index.html`) and a page per subject. Each page has its style, script and figures inside, so
 the folder opens from disk.
 """
 
 import io
 import json
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 import pyarrow.parquet as pq
-from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT, RESEARCH
-from kfbench.report.data import noise
-from kfbench.report.data.joined import DICTIONARY, FOLDER, RIVALS, joined_parquet, joined_runs
-from kfbench.report.data.results import Results
-from kfbench.report.data.views import Views
-from kfbench.report.page import page as page_of
-from kfbench.report.render import look
-from kfbench.report.render.compact import compact_script, compact_tables
-from kfbench.report.section import Block, Figure, drawn
-from kfbench.report.topics import control
-from kfbench.report.topics.dictionaries.section import CHAPTER as DICTIONARIES_CHAPTER
-from kfbench.report.topics.explorer.data import explorer_parts, report_content
-from kfbench.report.topics.front import Front, front
-from kfbench.report.topics.reference import overhead_figure
-from kfbench.report.topics.rivals.section import CHAPTER as RIVALS_CHAPTER
-from kfbench.shipped import DATASETS
+from kfbench.measure.schema import SCHEMA_VERSION
+from kfbench.present.calculator.data import explorer_parts
+from kfbench.present.page import environment_of, html
+from kfbench.present.table import listed
+from kfbench.report.build import FRONT, Report, joined_profiles
+from kfbench.report.calculator_rows import report_content
+from kfbench.report.joined import joined_runs, runs_of
 from kfbench.store import Run
-from kfbench.tables import listed, prose
+from kfbench.store.run import JOINED, joined_parquet
 from kfbench.text import printable_lines
 
-TEMPLATES = Path(__file__).parent / "templates"
-NO_NUMBERS = "no row of this run is a number"
-
-
 BIAS: Final = "../../docs/bias.md"  # from the folder of a published report
-JOINED_CHAPTERS: Final = {DICTIONARIES_CHAPTER: DICTIONARY, RIVALS_CHAPTER: RIVALS}
+TITLE: Final = "What does a Kafka record cost?"
 
 
 def run_date(manifest: Mapping[str, Any]) -> str:
@@ -60,108 +44,80 @@ def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
     return bool(manifest.get("publish", is_whole_default))
 
 
+def report_of(run: Run) -> Report:
+    """Build the report of a run.
+
+    A field in a text must have a number if the run is a whole default run of this schema. Otherwise its text is left
+    out.
+    """
+    manifest = run.manifest
+    is_whole = manifest["profile"] == "default" and not manifest.get("filter")
+    is_strict = is_whole and manifest.get("schema_version") == SCHEMA_VERSION
+    return Report(runs_of(run, joined_runs(run, joined_profiles())), is_strict=is_strict)
+
+
 def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield the path and the bytes of every file of the report."""
-    manifest = run.manifest
-    results = Results(run.measurements())
-    measured = set(results.research.loc[results.research["status"] == "ok", "format"].dropna())
+    rows = run.measurements()
+    measured = set(rows.loc[rows["status"] == "ok", "format"].dropna())
     if measured <= RESEARCH:
         alone = f"{listed(sorted(measured))} stands alone, with no {BASE_FORMAT} to compare it with"
-        raise RunError(f"{run.path}: {alone if measured else NO_NUMBERS}: nothing to report")
-    facts = manifest.get("noise")
-    joined = joined_runs(run)
-    others = {profile: each for profile, each in joined.items() if not each.is_own}
-    page = page_of(results, blocks(manifest), facts, str(manifest["profile"]), joined)
-    shown = _head(manifest, page.front, page.figures) | {
-        "aa": control.aa_sentence(results),
-        "prose": analysis_of(manifest),
-        "chapters": page.chapters,
-        "joined": [f"{FOLDER}/{profile}" for profile in others],
-        "environment": facts_of(manifest),
-    }
-    explorer = {"explorer": explorer_parts(report_content(results, page.rivals))}
-    yield "index.html", html(shown | explorer, results.formats, "front.html").encode()
-    for chapter in page.chapters:
-        own = {"chapter": chapter, **page.opening(chapter)._asdict()}
-        if each := joined.get(JOINED_CHAPTERS.get(chapter.name, "")):
-            of_joined = each.run.manifest
-            own |= {"quiet": noise.state_words(of_joined.get("noise")), "subtitle": subtitle(of_joined)}
-        yield f"{chapter.name}.html", html(shown | own, results.formats, "chapter.html").encode()
-    yield "README.md", _markdown(shown).encode()
-    for figure in page.figures:  # the chapters hold their own figures
-        yield f"figures/{figure.name}.svg", figure.svg.encode()
+        raise RunError(f"{run.path}: {alone if measured else 'no row of this run is a number'}: nothing to report")
+    report = report_of(run)
+    others = {name: each for name, each in joined_runs(run, joined_profiles()).items() if each.path != run.path}
+    shown = _shown(run, report) | {"joined": [f"{JOINED}/{profile}" for profile in others]}
+    formats = sorted(measured)
+    for page in report.pages:
+        own = {"page": page, "quiet": noise_state(page.manifest), "subtitle": subtitle(page.manifest)}
+        if page.view.name == FRONT:
+            own["explorer"] = explorer_parts(report_content(report.runs))
+        template = "front.html" if page.view.name == FRONT else "chapter.html"
+        yield f"{page.view.name}.html", html(shown | own, formats, template).encode()
+    yield "README.md", _markdown(shown | {"page": report.pages[0]}).encode()
+    for section in report.pages[0].sections:
+        for figure in section.figures:  # the other pages hold their own
+            yield f"figures/{figure.name}.svg", figure.svg.encode()
+    yield "tables.json", (json.dumps(report.json, ensure_ascii=False) + "\n").encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
     for profile, each in others.items():
-        yield f"{FOLDER}/{profile}/measurements.parquet", joined_parquet(each.run)
-        yield f"{FOLDER}/{profile}/manifest.json", (each.run.path / "manifest.json").read_bytes()
-    yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
+        yield f"{JOINED}/{profile}/measurements.parquet", joined_parquet(each)
+        yield f"{JOINED}/{profile}/manifest.json", (each.path / "manifest.json").read_bytes()
+    yield "environment.json", (json.dumps(run.manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
 
 
 def opening(run: Run) -> str:
-    """Return the opening of the report's README.md (verdict, figure, ranges), without its sections."""
-    results = Results(run.measurements())
-    views = Views(results, run.manifest.get("noise"), joined_runs(run))
-    figures = drawn([overhead_figure(results, views.verdicts.named_formats)])
-    shown = _head(run.manifest, front(views), figures) | {"aa": "", "chapters": (), "joined": ()}
+    """Return the opening of the report's README.md, without its sections."""
+    report = report_of(run)
+    shown = _shown(run, report) | {"page": report.pages[0], "joined": ()}
     return _markdown(shown).partition("\n## ")[0].strip()
 
 
-def _head(manifest: Mapping[str, Any], words: Front, figures: Sequence[Figure]) -> dict[str, Any]:
-    facts = manifest.get("noise")
+def _shown(run: Run, report: Report) -> dict[str, Any]:
+    manifest = run.manifest
+    facts = manifest.get("noise") or {}
     return {
-        "title": "What does a Kafka record cost?",
+        "title": TITLE,
         "subtitle": subtitle(manifest),
-        "front": words,
-        "figures": figures,
-        "quiet": noise.state_words(facts),
-        "noisy": noise.noisy_sentence(facts),
+        "quiet": noise_state(manifest),
+        "noisy": facts.get("seen", []) if facts.get("noisy") else [],
         "command": manifest["command"],
         "bias": BIAS if is_for_publishing(manifest) else "",
+        "pages": report.pages,
+        "about": str(manifest.get("analysis", "")),
+        "grids": manifest["grids"],
+        "environment": facts_of(manifest),
     }
 
 
-def blocks(manifest: Mapping[str, Any]) -> list[Block]:
-    """Return the blocks of the sweep with their titles and texts.
-
-    They are those of the run's manifest. A block that still measures the same in the sweep of this name takes the
-    sweep's texts, which may be better by now.
-    """
-    then, now = _grids(_tables(str(manifest.get("profile_text", "")))), _grids(_shipped(manifest))
-    found = []
-    for grid in manifest["grids"]:
-        name, text = grid["name"], grid
-        if name in then and name in now and _without_texts(then[name]) == _without_texts(now[name]):
-            text = now[name]
-        found.append(Block(name=name, title=text["title"], analysis=text["analysis"]))
-    return found
-
-
-def analysis_of(manifest: Mapping[str, Any]) -> str:
-    """Return the explanation of the whole sweep: today's, if the sweep is a shipped one."""
-    return str(_shipped(manifest).get("analysis", manifest.get("analysis", ""))).strip()
-
-
-def _shipped(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return today's tables of the shipped sweep with the name of the run's; empty if there is none."""
-    path = DATASETS / "sweeps" / f"{manifest['profile']}.toml"
-    return _tables(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-
-def _tables(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:  # the texts of several files: a sweep that extends another one
-        return {}
-
-
-def _grids(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the blocks of a sweep by name; empty for a sweep that extends another one."""
-    return {grid["name"]: grid for grid in tables.get("grid", ()) if "extends" not in tables}
-
-
-def _without_texts(grid: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in grid.items() if name not in ("title", "analysis")}
+def noise_state(manifest: Mapping[str, Any]) -> str:
+    """Return the state of a run with the number of passed checks, such as "Quiet run: 7 of 7 noise checks passed"."""
+    facts = manifest.get("noise")
+    if not facts:
+        return "Noise not checked"
+    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
+    state = "Noisy run" if facts["noisy"] else "Quiet run"
+    return f"{state}: {sum(passed)} of {len(passed)} noise checks passed" if passed else state
 
 
 def subtitle(manifest: Mapping[str, Any]) -> str:
@@ -226,44 +182,8 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-def _environment(autoescape: bool) -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=autoescape,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-
-
-def html(page: Mapping[str, Any], formats: Sequence[str], template: str) -> str:
-    """Return a web page with its style, script and figures inside."""
-    plain = _environment(autoescape=False)
-    css = plain.get_template("style.css").render(
-        light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)
-    )
-    script = compact_script((TEMPLATES / "page.js").read_text())
-
-    def draw(figure: Figure, page: str = "") -> Markup:
-        """Return the figure with a link to its numbers. page: the file that has them, if it is another one."""
-        svg = look.inline(figure.svg, figure.name, str(escape(figure.alt)))
-        caption = f"{escape(figure.caption)} {_links(figure, page)}"
-        return Markup(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>")
-
-    rich = _environment(autoescape=True)
-    rich.filters["prose"] = lambda text: Markup(prose(text))
-    text = rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw)
-    return compact_tables(printable_lines(text))
-
-
-def _links(figure: Figure, page: str) -> str:
-    if isinstance(figure.numbers, str):
-        return f'<a href="{page}#t-{figure.numbers}">Its numbers, as a table.</a>'
-    links = [f'<a href="{page}#t-{name}">{escape(panel)}</a>' for panel, name in figure.numbers.items()]
-    return f"Its numbers, as tables: {', '.join(links)}."
-
-
 def _markdown(page: Mapping[str, Any]) -> str:
-    text = _environment(autoescape=False).get_template("README.md").render(page)
+    text = environment_of(autoescape=False).get_template("README.md").render(page)
     return printable_lines(re.sub("\n{3,}", "\n\n", text))
 
 

@@ -1,5 +1,6 @@
 """A benchmark run, opened for reading. Its parts are Parquet files that all have the same schema."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MEASUREMENTS: Final = "measurements"
 PART, PASSING = "part-", "passing-"
+JOINED: Final = "joined"  # the folder of joined runs, among the datasets and in a report
+SAMPLES: Final = ("cpu_ns", "wall_ns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,3 +121,17 @@ def _check_columns(part: Path, schema: pa.Schema) -> None:
             f"{part}: no column {', '.join(missing)}: the run is too old for this kfbench; measure again, or use the "
             "kfbench that wrote it"
         )
+
+
+def joined_parquet(run: Run) -> bytes:
+    """Return the rows of a joined run as one Parquet file, as small as possible. The wall times are left out."""
+    at = run.table.schema.get_field_index("wall_ns")
+    field = run.table.schema.field(at)
+    rows = run.table.set_column(at, field, pa.nulls(run.table.num_rows, field.type))
+    others = [name for name in rows.column_names if name not in SAMPLES]
+    encodings = {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in SAMPLES}
+    sink = io.BytesIO()
+    pq.write_table(
+        rows, sink, compression="zstd", compression_level=19, use_dictionary=others, column_encoding=encodings
+    )
+    return sink.getvalue()

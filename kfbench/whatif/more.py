@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kfbench.plugins import Registry
 
 if TYPE_CHECKING:
-    from kfbench.tables import Table
+    from kfbench.present.table import Table
     from kfbench.whatif.answer import WhatIf
     from kfbench.whatif.kept_stretches import KeptStretch
 

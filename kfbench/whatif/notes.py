@@ -5,7 +5,7 @@ from typing import Final
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import GB, PRICES_ASSUMED
-from kfbench.tables import listed
+from kfbench.present.table import listed
 from kfbench.text import counted, percent
 from kfbench.whatif.answer import Arm, Level, WhatIf
 from kfbench.whatif.month import Stream

@@ -6,19 +6,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import pandas as pd
-
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.report.data.shown_formats import in_order
-from kfbench.report.files import html
-from kfbench.report.publish import place
-from kfbench.report.render import look, plots
-from kfbench.report.section import Figure
-from kfbench.report.topics import breakdown
-from kfbench.report.topics.explorer.data import Content, explorer_parts, format_sets
-from kfbench.report.topics.explorer.measured import Numbers, mean_settings
-from kfbench.report.topics.explorer.rules import STOPS, equal_records
-from kfbench.tables import listed
+from kfbench.migration.bills import month_facts
+from kfbench.present import look
+from kfbench.present.calculator.data import Content, Numbers, explorer_parts, format_sets, mean_settings
+from kfbench.present.calculator.rules import STOPS, equal_records
+from kfbench.present.declaration import FigureView
+from kfbench.present.drawings import draw
+from kfbench.present.folder import place
+from kfbench.present.names import in_order
+from kfbench.present.page import Figure, html
+from kfbench.present.table import Column, Table, listed, plain_columns
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.headline import cards, lead_sentences
 from kfbench.whatif.month import DAY_S, MB
@@ -28,6 +26,20 @@ from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summ
 from kfbench.whatif.tables import Section, sections, uniform_table
 
 THIS_LOG: Final = "this log"
+OVERHEAD: Final = FigureView(
+    name="overhead",
+    drawing="lines",
+    tables=["overhead"],
+    alt="Bytes per record beside the payload over records per batch, on these records.",
+    caption="These records in batches of so many: bytes per record beside keys, values and headers; no codec.",
+)
+FIELDS: Final = FigureView(
+    name="fields",
+    drawing="stacked",
+    tables=["groups"],
+    alt="Overhead in bytes per record by group of fields.",
+    caption="Where the overhead goes; every field stands in the table beneath.",
+)
 MOST_RECORDS: Final = 100_000  # per batch, for the choice of a time span
 MOST_NAMES: Final = 3  # the largest number of topics that the title names
 
@@ -41,7 +53,7 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
     """Yield every file of the report: its path in the report and its bytes."""
     figures = tuple(_figures(answer))
     topics = [Path(topic).name for topic in answer.topics]
-    figure_tables = [uniform_table(answer), breakdown.groups_table(field_groups(answer), name="groups")]
+    figure_tables = [uniform_table(answer), groups_table(answer)]
     page = {
         "title": f"What if: {listed(topics) if len(topics) <= MOST_NAMES else f'{len(topics)} topics'}",
         "subtitle": log_line(answer),
@@ -64,37 +76,38 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
 
 
 def _figures(answer: WhatIf) -> Iterator[Figure]:
-    overhead = pd.DataFrame(dict(answer.overhead)).T
-    drawn = overhead[[name for name in look.STYLES if name in overhead]]
-    if len(drawn) > 1 and (drawn > 0).all(axis=None):
-        yield Figure(
-            name="overhead",
-            svg=plots.overhead(drawn),
-            alt="Bytes per record beside the payload over records per batch, on these records.",
-            caption="These records in batches of so many: bytes per record beside keys, values and headers; no codec.",
-            numbers="overhead",
-        )
-    if panels := field_groups(answer):
-        yield Figure(
-            name="fields",
-            svg=plots.stacked(panels),
-            alt=f"Overhead in bytes per record by group of fields, {answer.batches_words}.",
-            caption=f"Where the overhead goes, {answer.batches_words}; every field stands in the table beneath.",
-            numbers="groups",
-        )
+    overhead, groups = uniform_table(answer), groups_table(answer)
+    sizes = [cell for row in overhead.rows for cell in row[1:] if isinstance(cell, int | float)]
+    if len(answer.breakdown) > 1 and sizes and min(sizes) > 0:
+        yield from filter(None, [draw(OVERHEAD, [overhead])])
+    if groups.rows:
+        yield from filter(None, [draw(FIELDS, [groups])])
 
 
-def field_groups(answer: WhatIf) -> dict[str, pd.DataFrame]:
-    """Return the data of the figure that shows the overhead by group of fields.
-
-    The key describes the batches. The table has a row per format and a column per group, in bytes per record. Without a
-    format that can be drawn, the result is empty.
-    """
+def groups_table(answer: WhatIf) -> Table:
+    """Return the overhead by group of fields, in bytes per record, of each format that figures draw."""
     drawn = [name for name in look.STYLES if name in answer.breakdown]
-    fields = pd.DataFrame({name: answer.breakdown[name] for name in drawn}) / max(answer.records, 1)
-    if fields.empty:
-        return {}
-    return {answer.batches_words: fields.groupby([plots.group_of(field) for field in fields.index]).sum(min_count=1).T}
+    of_formats: dict[str, dict[str, float]] = {}
+    for name in drawn:
+        of_format = of_formats.setdefault(name, {})
+        for field, size_bytes in answer.breakdown[name].items():
+            if group := look.group_of(field):
+                of_format[group] = of_format.get(group, 0.0) + size_bytes / max(answer.records, 1)
+    shown = [group for group in look.GROUPS if any(group in of_format for of_format in of_formats.values())]
+    return Table(
+        name="groups",
+        caption="Overhead by group of fields, bytes per record",
+        columns=(
+            Column(name="batches"),
+            Column(name="format", swatch=True),
+            *plain_columns(*shown),
+            Column(name="all overhead"),
+        ),
+        rows=tuple(
+            (answer.batches_words, name, *(of_format.get(group) for group in shown), sum(of_format.values()))
+            for name, of_format in of_formats.items()
+        ),
+    )
 
 
 def explorer_content(answer: WhatIf) -> Content:
@@ -113,8 +126,7 @@ def explorer_content(answer: WhatIf) -> Content:
         sets={"This log's formats": in_order(answer.breakdown), **format_sets()},
         first=first,
         is_sampled=answer.sample is not None and answer.sample.is_partial,
-        traffic=answer.traffic,
-        prices=answer.prices,
+        month=month_facts(answer.traffic, answer.prices),
     )
 
 

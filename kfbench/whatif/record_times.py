@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.layouts import NO_TIMESTAMP
+from kfbench.present.table import listed
 from kfbench.sources.time_columns import UNITS, Unit, to_ms
-from kfbench.tables import listed
 from kfbench.text import percent
 from kfbench.whatif.rebatch import LATEST_MS, Sent
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from kfbench.codecs import ZstdDictionary
 from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, SHIPPED
-from kfbench.tables import Cell, Column, Mark, Table, plain_columns
+from kfbench.present.table import Cell, Column, Mark, Table, plain_columns
 from kfbench.text import counted, shortened
 from kfbench.whatif.answer import AS_RECORDED, Arm, Level, TopicAnswer, WhatIf, smallest
 from kfbench.whatif.rebatch import Batching

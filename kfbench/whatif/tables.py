@@ -6,8 +6,8 @@ from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.present.table import Cell, Column, Table, plain_columns
 from kfbench.records import PAYLOAD
-from kfbench.tables import Cell, Column, Table, plain_columns
 from kfbench.text import counted
 from kfbench.whatif.answer import AS_RECORDED, Arm, WhatIf
 from kfbench.whatif.more import WHATIF_TABLES

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from kfbench import Records
 from kfbench.formats import FORMATS
+from kfbench.present.calculator.rules import BASE_TIME_MS, STOPS
 from kfbench.records import PAYLOAD, Shapes
-from kfbench.report.topics.explorer.rules import BASE_TIME_MS, STOPS
 
 Settings = dict[str, int]
 SETTINGS = (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kfbench.migration.bills import Prices, Traffic
+from kfbench.present.calculator.data import format_sets
 from kfbench.report.files import files_of
-from kfbench.report.topics.explorer.data import format_sets
 from kfbench.whatif.month import month
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.explorer_points import python_sizes

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.report.files import TEMPLATES
-from kfbench.report.render.plots import group_of
-from kfbench.report.topics.explorer.rules import page_rules
+from kfbench.present.calculator.rules import page_rules
+from kfbench.present.look import group_of
+from kfbench.present.page import TEMPLATES
 from tests.browser.chromium import Chromium
 from tests.browser.explorer_points import (
     Settings,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.tables import Cell, Column, Ranked, Table
+from kfbench.present.table import Cell, Column, Ranked, Table
 from tests.browser.chromium import Chromium, Tab
 
 pytestmark = pytest.mark.browser

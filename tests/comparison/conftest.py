@@ -9,7 +9,6 @@ import pytest
 
 from kfbench.comparison.compare import Comparison, compare
 from tests.comparison.edits import Against, Edit, Row
-from tests.runs import joins_nothing as joins_nothing
 from tests.runs import measured, stored
 
 

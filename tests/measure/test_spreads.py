@@ -15,7 +15,8 @@ from kfbench.measure.cell import axes_of
 from kfbench.measure.cpu import PairedRatio, paired_ratio
 from kfbench.measure.noise import LEAST_INTERVALS, LEAST_ROUNDS, BasePair, base_pairs, held_out, spreads, timed_pairs
 from kfbench.measure.schema import table
-from kfbench.report.data.results import Results
+from kfbench.present.rows import Rows
+from kfbench.report.sources.noise import to_base
 from kfbench.store import open_run
 from kfbench.sweep.definition.sweep_file import read
 from kfbench.workloads.grid import GridPoint
@@ -102,8 +103,7 @@ def test_half_widths_add_in_quadrature() -> None:
 def test_report_and_comparison_show_the_same_widened_interval(tmp_path: Path) -> None:
     run = stored(tmp_path, list(cells(40, bias=0.02, **axes_of(GridPoint()))))
     (spread,) = spreads(run.table).values()
-    results = Results(run.measurements())
-    shown = results.with_ratios(results.cpu[results.cpu["format"] == "v3"])
+    shown = to_base(Rows(run.measurements()), {"kind": "cpu", "format": "v3"}, {"format": "v2"})
     reported = dict(zip(shown["cell_id"], shown["ratio"], strict=True))
     compared = {timed.arm.row.cell_id: timed for timed in arms_of(run.table).values() if timed.arm.row.format == "v3"}
     assert reported.keys() == compared.keys() and len(reported) == 40 and spread > 0.02

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.records import Records
-from kfbench.report.topics.peers import FORMATS
 from tools import jvm
 from tools.peers import java
 from tools.peers.base.arm import Absent, Differs, Task, logs
@@ -63,7 +63,7 @@ def written(peer: Program) -> dict[str, Written]:
     return peer.written(given(4))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", KAFKA_FORMATS)
 def test_other_records_than_ours_are_refused(peer: Program, written: dict[str, Written], name: str) -> None:
     whole = given(4)
     verify(peer.name, name, written[name], whole)

@@ -1,14 +1,12 @@
 """Made-up rows of broker measurements: two workloads and three codecs, with costs by the rules below."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kfbench.report.data.paths import Paths
-from kfbench.report.data.results import Results
-from tests.runs import stored
+from kfbench.present.rows import Runs
+from tests.present.made import runs_of
 
 FORMATS = ("v0", "v1", "v2", "v3", "v3-headers-first", "enriched")
 CODECS = (("none", None), ("gzip", 6), ("zstd", 3))
@@ -29,24 +27,20 @@ def broker_rows() -> list[Row]:
     return [row for batch in BATCHES for codec in CODECS for row in _cell(batch, *codec)]
 
 
-def changed(folder: Path, change: Callable[[Row], object]) -> Paths:
-    """Store the rows after `change` has edited each of them in place. Return the run's broker paths."""
+def changed(change: Callable[[Row], object]) -> Runs:
+    """Return a run of broker paths after `change` has edited each row in place."""
     rows = broker_rows()
     for row in rows:
         change(row)
-    return paths_of(folder, rows)
-
-
-def paths_of(folder: Path, rows: list[Row]) -> Paths:
-    return Paths(Results(stored(folder, rows).measurements()))
+    return runs_of(rows)
 
 
 def _cell(batch_size: int, codec: str, level: int | None) -> Iterator[Row]:
     common: Row = {
         "kind": "broker", "cell_id": f"broker-{batch_size}", "grid": "broker", "workload": "grid", "seed": 1,
-        "batch_size": batch_size, "key_bytes": 16, "value_bytes": 100, "timestamp_spread_ms": 1000, "headers": 0,
+        "batch_size": batch_size, "key_bytes": 16, "value_bytes": 100, "timestamp_spread_ms": 0, "headers": 0,
         "payload": "template", "null_share": 0.0, "header_key_bytes": 12, "header_value_bytes": 20, "offset_stride": 1,
-        "base_timestamp_ms": 1_700_000_000_000, "producer": False, "append_time": False, "codec": codec, "level": level,
+        "base_timestamp_ms": 1_767_225_600_000, "producer": False, "append_time": False, "codec": codec, "level": level,
         "codec_version": "1", "host": "here", "arm": "measure",
     }  # fmt: skip
     batches = RECORDS // batch_size

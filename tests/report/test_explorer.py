@@ -1,16 +1,18 @@
 """The data that the explorer's page gets. tests/browser has the page."""
 
 import json
+from typing import Any
 
 import pytest
 
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.report.data.results import Results
-from kfbench.report.topics.explorer import measured, rules
-from kfbench.report.topics.explorer.data import FIRST, format_sets, page_data, report_content, script_json
+from kfbench.present.calculator import rules
+from kfbench.present.calculator.data import FIRST, format_sets, mean_settings, page_data, script_json
+from kfbench.present.rows import Rows
+from kfbench.report.calculator_rows import grid_cells, report_content, rival_bytes, workload_cells
 from kfbench.store import Run
+from tests.present.made import counted, rows_of, runs_of, timed
 from tests.report.workload_rows import workload_rows
-from tests.runs import stored
 
 
 def test_every_format_has_a_rule() -> None:
@@ -33,25 +35,43 @@ def test_first_settings_are_stops_of_the_sliders() -> None:
     assert all(value in rules.STOPS[name] for name, value in FIRST.items())
 
 
-def test_cells_have_the_numbers_of_the_run(results: Results) -> None:
-    rows = results.grid_bytes
-    rows = rows[rows["codec"] != "none"]
-    cells = measured.grid_cells(results)
-    sizes = {size for cell in cells for of in cell["bytes"].values() for size in of.values()}
-    assert sizes == {round(size, 2) for size in rows["size_per_record"]}
-    timed = [of for cell in cells for by_operation in cell["cpu"].values() for of in by_operation.values()]
-    assert timed and all(of[BASE_FORMAT] > 0 for of in timed)
+def test_cells_have_the_bytes_under_codecs_and_the_times_of_the_run() -> None:
+    """v2 takes 1 µs per record, v3 1.5 times as much in each round. Other levels than the default are no numbers."""
+    zstd: dict[str, Any] = {"codec": "zstd", "level": 3}
+    rows = [counted("v2", 1234, 10, **zstd), counted("v2", 999, 10, codec="zstd", level=19), counted("v2", 2000, 10)]
+    rows += [timed("v2", [10_000] * 9, 10), timed("v3", [15_000] * 9, 10), timed("v2", [9] * 9, 10, arm="aa")]
+    rows += [timed("v3", [1] * 9, 10, cache="cold")]
+    (cell,) = grid_cells(rows_of(rows))
+    assert cell["bytes"] == {"zstd": {"v2": 123.4}}
+    assert cell["cpu"] == {"none": {"encode": {"v2": 1000.0, "v3": [1500, 0, 0]}}}
+    assert (cell["settings"]["records"], cell["settings"]["value_bytes"]) == (10, 100)
 
 
 def test_rows_with_other_settings_than_those_of_the_form_are_no_cells(run: Run) -> None:
     rows = run.measurements()
-    assert measured.grid_cells(Results(rows))
-    assert measured.grid_cells(Results(rows.assign(header_value_bytes=50))) == []
+    assert grid_cells(Rows(rows))
+    assert grid_cells(Rows(rows.assign(header_value_bytes=50))) == []
+
+
+def test_rivals_stand_beside_v2_on_the_same_records() -> None:
+    at: dict[str, Any] = {"kind": "rivals", "codec": "zstd", "level": 3, "workload": "kv-etc", "batch_size": None}
+    rows = [counted("v2", 1000, **at), counted("avro-best", 800, arm="best", **at), counted("avro", 900, **at)]
+    assert rival_bytes(rows_of(rows)) == {"kv-etc": {"zstd": [["avro-best", 80.0, 100.0]]}}
+    assert rival_bytes(rows_of([counted("v2", 1000)])) == {}
+
+
+def test_a_workload_is_shown_in_its_own_batches_with_its_means() -> None:
+    fields = '{"header_key_length":0,"key":300,"header_key":0,"header_value":0,"value":700}'
+    at = {"workload": "kv-etc", "field_bytes": fields, "variant": "default"}
+    rows = [counted("v2", 1500, None, **at), counted("v3", 1400, None, **at), counted("v2", 1600, 10, **at)]
+    (cell,) = workload_cells(rows_of(rows))
+    assert cell["name"] == "kv-etc" and cell["bytes"] == {"none": {"v2": 150.0, "v3": 140.0}}
+    assert (cell["settings"]["key_bytes"], cell["settings"]["value_bytes"]) == (30, 70)
 
 
 def test_a_workload_has_the_means_of_its_records() -> None:
     fields = {"key": 30, "value": 200, "header_key_length": 20, "header_key": 120, "header_value": 240}
-    found = measured.mean_settings(fields, records=10, batches=4)
+    found = mean_settings(fields, records=10, batches=4)
     assert found == {
         "records": 2, "key_bytes": 3, "value_bytes": 20, "headers": 2,
         "header_key_bytes": 6, "header_value_bytes": 12, "null_percent": 0,
@@ -60,12 +80,12 @@ def test_a_workload_has_the_means_of_its_records() -> None:
 
 def test_no_key_is_a_null_key() -> None:
     fields = {"key": 0, "value": 0, "header_key_length": 0, "header_key": 0, "header_value": 0}
-    assert measured.mean_settings(fields, records=3, batches=3)["key_bytes"] == -1
+    assert mean_settings(fields, records=3, batches=3)["key_bytes"] == -1
 
 
-def test_a_run_without_codecs_and_times_has_no_cells(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_run_without_codecs_and_times_has_no_cells() -> None:
     rows = [row for row in workload_rows() if row["codec"] == "none" and row["kind"] == "bytes"]
-    data = page_data(report_content(Results(stored(tmp_path_factory.mktemp("bare"), rows).measurements())))
+    data = page_data(report_content(runs_of(rows)))
     assert (data["cells"], data["workloads"], data["codecs"]) == ([], [], [])
 
 

@@ -1,198 +1,235 @@
-"""A second path from the stored rows to 65 tables: SQL, with no code of the report, gives the same numbers.
+"""A second path from the stored rows to every table of the report gives the same numbers: see second_path.py."""
 
-second_path.toml declares the tables. Their cells are compared with the published pages, and with today's pages of the
-same rows.
-"""
-
-import re
+import gzip
+import json
 import shutil
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
-from html import unescape
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import isclose
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kfbench.report.data.results import Results
-from kfbench.report.data.views import Views
-from kfbench.report.page import CHAPTERS
-from kfbench.report.section import Answer
-from kfbench.report.topics.blocks import block_tables
+from kfbench.present.stored_times import load_peers
+from kfbench.report.build import as_json
+from kfbench.report.files import files_of, report_of
+from kfbench.report.sources import clients
 from kfbench.store import open_run
+from tests.report.cells import compare
+from tests.report.second_path import DATASETS, recomputed, text_of
+from tests.report.second_path_times import Numbers
 
 REPORT: Final = Path(__file__).parents[2] / "reports" / "2026-11-24.20"
-TABLES: Final = 65
-NUMBERS: Final = 4468
-CLOSE: Final = 6e-5  # pages have five digits
-NOT_IN_SQL: Final = {"floor", "records per batch"}  # columns of numbers that are not compared
-SECTIONS: Final = {
-    "workloads", "batch-size", "timestamp-spread", "key-size", "value-size", "headers", "nulls", "offset-holes",
-    "base-timestamp", "compressed", "cpu-batch-size", "cpu-value-size", "cpu-key-size", "cpu-timestamp-spread",
-    "columnar",
+JOINS: Final = True  # the tables have those of the shipped runs
+WORDS: Final = {"null": "-1"}  # words of key cells -> stored values
+CLOSE: Final = 1e-9
+# The rows of two changed numbers: bytes of v2 alone in its batch, and times of v3 in the batches of a workload.
+BYTES: Final = {"grid": "codecs", "format": "v2", "batch_size": 1, "value_bytes": 100, "codec": "gzip", "level": 1}
+TIMED: Final = {
+    "kind": "cpu", "workload": "cloudevents", "batch_size": None, "codec": "none", "operation": "encode",
+    "format": "v3", "arm": "measure", "cache": "resident",
 }  # fmt: skip
-KEYS: Final[Mapping[Any, float]] = {"null": -1.0, "no": 0.0, "yes": 1.0}  # words of a page -> stored values
-Cells = dict[tuple[Any, ...], float]
-
-ROWS: Final = """
-CREATE TEMP TABLE measured AS
-SELECT *, codec || coalesce(' ' || level, '') AS with_codec,
-    if(coalesce(variant, 'default') = 'default', workload, workload || '/' || variant) AS label,
-    list_filter([
-        if(batch_size <> 100, 'batch_size', ''), if(key_bytes <> 16, 'key_bytes', ''),
-        if(value_bytes <> 100, 'value_bytes', ''), if(timestamp_spread_ms <> 0, 'timestamp_spread_ms', ''),
-        if(headers <> 0, 'headers', ''), if(payload <> 'template', 'payload', ''),
-        if(null_share <> 0, 'null_share', ''), if(header_key_bytes <> 12, 'header_key_bytes', ''),
-        if(header_value_bytes <> 20, 'header_value_bytes', ''), if(offset_stride <> 1, 'offset_stride', ''),
-        if(base_timestamp_ms <> 1767225600000, 'base_timestamp_ms', ''), if(producer, 'producer', ''),
-        if(append_time, 'append_time', '')
-    ], lambda axis: axis <> '' AND workload = 'grid') AS axes_moved
-FROM read_parquet(?) WHERE status = 'ok' AND arm IS DISTINCT FROM 'aa'
-"""
-# Blocks of the sweep have copies of a row. Seeds are added up: each round of a seed counts once.
-TABLE: Final = """
-WITH once AS (
-    SELECT DISTINCT ON (cell_id, seed, with_codec, operation, format) *
-    FROM measured WHERE {where} AND list_has_all([{axes}], axes_moved)
-), sizes AS (
-    SELECT cell_id, codec, with_codec, operation, format, {rows},
-        sum(size_bytes) / sum(records) AS size, sum(overhead_bytes) / sum(records) AS overhead
-    FROM once GROUP BY ALL
-), rounds AS (
-    SELECT cell_id, codec, with_codec, operation, format, {rows}, seed, generate_subscripts(cpu_ns, 1) AS round,
-        unnest(cpu_ns) / inner_loops / records AS ns
-    FROM once
-), arms AS (
-    SELECT *, max(size) FILTER (format = 'v2') OVER (PARTITION BY cell_id, with_codec) AS v2_size,
-        max(size) FILTER (codec = 'none') OVER (PARTITION BY cell_id, format) AS plain_size
-    FROM sizes
-), timed AS (
-    SELECT *, max(ns) FILTER (format = 'v2') OVER (PARTITION BY cell_id, with_codec, operation, seed, round) AS v2_ns
-    FROM rounds
-)
-SELECT {columns}, median({value}), count(DISTINCT cell_id), {rows} FROM {source} GROUP BY ALL
-"""
+CLIENT: Final = ("mean × fastest", "mean × kfbench", "least × kfbench")  # this size has the least
+ENDS: Final = ("", " low", " high")
+PEER: Final = ("kafka-go", "decode", "v2", "measure")  # and a sample of its times
+Tables = Mapping[str, Mapping[str, Any]]  # as in tables.json
 
 
-def declared() -> Iterator[dict[str, Any]]:
-    """Yield the declaration of each table."""
-    for table in tomllib.loads(Path(__file__).with_name("second_path.toml").read_text())["table"]:
-        for values in table.pop("each", [{}]):
-            yield {key: text.format(**values) for key, text in table.items()}
-
-
-DECLARED: Final = {table["name"]: table for table in declared()}
-
-
-def recomputed(parquet: Path) -> dict[str, Cells]:
-    """Compute the numbers of each table by SQL: a map of (*key cells, column) to numbers."""
-    database = duckdb.connect()
-    database.execute(ROWS, [str(parquet)])
-    found: dict[str, Cells] = {}
-    for name, table in DECLARED.items():
-        axes = ", ".join(f"'{axis}'" for axis in table["rows"].split(", "))
-        source = "timed" if "kind = 'cpu'" in table["where"] else "arms"
-        sql = TABLE.format(**{"columns": "format", **table}, axes=axes, source=source)
-        cells = found[name] = {}
-        for column, value, of_cells, *key in database.execute(sql).fetchall():
-            assert of_cells == 1, (name, key)
-            if value is not None:
-                cells[*(each if isinstance(each, str) else float(each) for each in key), column] = value
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    """Return all tables of the report, as its tables.json has them."""
+    found: Tables = json.loads(dict(files_of(open_run(REPORT)))["tables.json"])
     return found
 
 
-def shown(pages: Iterable[str]) -> dict[str, Cells]:
-    """Read the numbers of each declared table from pages: a map of (*key cells, column) to numbers."""
-    found: dict[str, Cells] = {}
-    table = r'<table id="t-([^"]+)"><caption[^>]*>.*?</caption><thead><tr>(.*?)</tr></thead><tbody>(.*?)</tbody>'
-    for name, head, body in (match.groups() for text in pages for match in re.finditer(table, text, re.DOTALL)):
-        if name not in DECLARED:
-            continue
-        columns = re.findall(r"<th[^>]*>([^<]*)(?: <span>(.*?)</span>)?</th>", head)
-        keys, unit = DECLARED[name]["rows"].count(",") + 1, DECLARED[name].get("unit")
-        cells = found[name] = {}
-        for row in re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL):
-            values = [cell(*match) for match in re.findall(r"<t[hd]([^>]*)>(.*?)</t[hd]>", row)]
-            for (column, of_column), value in list(zip(columns, values, strict=True))[keys:]:
-                if isinstance(value, float) and column not in NOT_IN_SQL and unit in (None, of_column):
-                    cells[*(KEYS.get(key, key) for key in values[:keys]), column] = value
-    return found
+@pytest.fixture(scope="module")
+def again() -> dict[str, Numbers]:
+    return recomputed(REPORT)
 
 
-def cell(attributes: str, text: str) -> float | str:
-    number = re.search(r'data-v="([^"]+)"', attributes)
-    return float(number[1]) if number else unescape(text)
-
-
-def todays(folder: Path) -> dict[str, Cells]:
-    """Return the numbers of the tables that today's code makes from the rows of a run."""
-    run = open_run(folder)
-    results = Results(run.measurements())
-    views = Views(results)
-    answers = [entry.answer(views) for chapter in CHAPTERS for entry in chapter.entries if entry.name in SECTIONS]
-    tables = [table for answer in answers if isinstance(answer, Answer) for table in (*answer.tables, *answer.more)]
-    for grid in (each["name"] for each in run.manifest["grids"]):
-        if any(name.startswith(f"{grid}-bytes") for name in DECLARED):
-            tables += [each.table for each in block_tables(results, grid)]
-    return shown(table.to_html() for table in tables if table is not None)
-
-
-def differing(numbers: Mapping[str, Cells], others: Mapping[str, Cells]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the keys of the cells whose numbers differ or are missing in `others`, by table."""
+def keyed(table: Mapping[str, Any], keys: int) -> Numbers:
+    """Return a table as the second path has it: key cells -> column -> cell. keys: the number of key columns."""
     found = {
-        name: [key for key, value in cells.items() if key not in of or abs(of[key] - value) > CLOSE * abs(value) + 1e-9]
-        for name, cells in numbers.items()
-        for of in [others.get(name, {})]
+        tuple(WORDS.get(text_of(cell), text_of(cell)) for cell in row[:keys]): {
+            column: cell
+            for column, cell in zip(table["columns"][keys:], row[keys:], strict=True)
+            if cell not in (None, "")
+        }
+        for row in table["rows"]
     }
-    return {name: keys for name, keys in found.items() if keys}
+    assert len(found) == len(table["rows"]), "key cells do not tell rows apart"
+    return found
 
 
-@pytest.fixture(scope="module")
-def published() -> dict[str, Cells]:
-    return shown(path.read_text(encoding="utf-8") for path in sorted(REPORT.glob("*.html")))
+def differing(tables: Tables, found: Mapping[str, Numbers]) -> Iterator[tuple[Any, ...]]:
+    """Yield each cell that only one of both paths has, or that differs. Text is compared if the second path has it."""
+    for name, table in tables.items():
+        if name not in found:
+            yield name, "no second path"
+            continue
+        own = found[name]
+        shown = keyed(table, len(next(iter(own))))
+        yield from ((name, key, "only one path has this row") for key in sorted(own.keys() ^ shown.keys()))
+        worded = {column for row in own.values() for column, cell in row.items() if isinstance(cell, str)}
+        for key in own.keys() & shown.keys():
+            for column in table["columns"]:
+                cell, other = shown[key].get(column), own[key].get(column)
+                if column not in worded and not is_number(cell) and not is_number(other):
+                    continue
+                if not equal(cell, other):
+                    yield name, key, column, cell, other
 
 
-@pytest.fixture(scope="module")
-def from_rows() -> dict[str, Cells]:
-    return recomputed(REPORT / "measurements.parquet")
+def is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
-def test_published_numbers_are_those_of_the_rows(published: dict[str, Cells], from_rows: dict[str, Cells]) -> None:
-    assert (len(published), sum(map(len, published.values()))) == (TABLES, NUMBERS)
-    assert differing(published, from_rows) == {}
+def equal(cell: float | str | None, other: float | str | None) -> bool:
+    if isinstance(cell, int | float) and isinstance(other, int | float):
+        return isclose(cell, other, rel_tol=CLOSE, abs_tol=1e-12)
+    return cell == other
+
+
+def numbers_in(table: Mapping[str, Any]) -> int:
+    return sum(is_number(cell) for row in table["rows"] for cell in row)
+
+
+OWN: Final = {("v2",): {"bytes": 1.0, "words": "tie"}, ("v3",): {"bytes": 2.0, "words": "v3"}}
+ROWS: Final = [["v2", 1.0, "tie"], ["v3", 2.0, "v3"]]
+
+
+@pytest.mark.parametrize(
+    ("own", "columns", "rows", "wrong"),
+    [
+        (OWN, ["format", "bytes", "words"], ROWS, 0),
+        ({}, ["format", "bytes", "words"], ROWS, 1),
+        (OWN, ["format", "size", "words"], ROWS, 2),
+        (OWN, ["format", "bytes", "words"], [*ROWS, ["v1", 3.0, "v1"]], 1),
+        (OWN, ["format", "bytes", "words"], ROWS[:1], 1),
+        (OWN, ["format", "bytes", "words"], [ROWS[0], ["v3", 2.0 + 1e-8, "v3"]], 1),
+        (OWN, ["format", "bytes", "words"], [ROWS[0], ["v3", None, "v3"]], 1),
+        (OWN, ["format", "bytes", "words"], [ROWS[0], ["v3", 2.0, "v2"]], 1),
+    ],
+)
+def test_no_table_row_or_column_is_left_out(own: Numbers, columns: list[str], rows: list[Any], wrong: int) -> None:
+    """The second path lacks a table, a column or a row, has another row, number or word, or the table has a dash."""
+    found = {"sizes": own} if own else {}
+    assert len(list(differing({"sizes": {"columns": columns, "rows": rows}}, found))) == wrong
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("drawn")
-def test_todays_numbers_are_those_of_the_rows(from_rows: dict[str, Cells]) -> None:
-    today = todays(REPORT)
-    assert (len(today), sum(map(len, today.values()))) == (TABLES, NUMBERS)
-    assert differing(today, from_rows) == {}
+def test_numbers_are_those_of_the_rows(tables: Tables, again: dict[str, Numbers]) -> None:
+    """Key cells count as compared: a row that only one path has is a difference."""
+    assert list(differing(tables, again)) == []
+    assert not again.keys() - tables.keys()
+    assert sum(map(numbers_in, tables.values())) > 5_000
+
+
+def place_of(rows: pa.Table, values: Mapping[str, Any]) -> int:
+    """Return the place of the one row with these values."""
+    found = pc.equal(rows["status"], "ok")
+    for name, value in values.items():
+        found = pc.and_(found, pc.is_null(rows[name]) if value is None else pc.equal(rows[name], value))
+    (place,) = pc.indices_nonzero(pc.fill_null(found, False)).to_pylist()
+    return int(place)
+
+
+def with_changed(rows: pa.Table, column: str, place: int, value: Any) -> pa.Table:
+    """Return the rows with one other value."""
+    values = rows[column].to_pylist()
+    values[place] = value
+    at = rows.column_names.index(column)
+    return rows.set_column(at, rows.field(column), pa.array(values, rows.field(column).type))
+
+
+def slower(samples: list[int]) -> list[int]:
+    """Double the fastest sample, so that the median and both ends of an interval move."""
+    place = samples.index(min(samples))
+    return [*samples[:place], 2 * samples[place], *samples[place + 1 :]]
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, dict[str, Numbers]]:
+    """Change three stored numbers: a size, a sample of an arm, and one in the file of other implementations.
+
+    Return the tables of both paths.
+    """
+    folder = tmp_path_factory.mktemp("changed") / "report"
+    shutil.copytree(REPORT, folder)
+    rows = pq.read_table(folder / "measurements.parquet")
+    place = place_of(rows, BYTES)
+    rows = with_changed(rows, "size_bytes", place, 2 * rows["size_bytes"][place].as_py())
+    place = place_of(rows, TIMED)
+    rows = with_changed(rows, "cpu_ns", place, slower(rows["cpu_ns"][place].as_py()))
+    pq.write_table(rows, folder / "measurements.parquet")
+    file = json.loads((DATASETS / "peers" / "cpu.json").read_bytes())
+    cell = next(each for each in file["cells"] if (each["batch_size"], each["value_bytes"]) == (100, 1000))
+    names = ("peer", "operation", "format", "arm")
+    (arm,) = (arm for arm in cell["arms"] if tuple(arm[name] for name in names) == PEER)
+    arm["cpu_ns"] = slower(arm["cpu_ns"])
+    peers = folder.parent / "cpu.json"
+    peers.write_text(json.dumps(file), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clients, "load_peers", lambda: load_peers(peers))
+        report = report_of(open_run(folder))
+        tables = {name: as_json(built.table) for name, built in report.tables.items() if built.table}
+    return json.loads(json.dumps(tables)), recomputed(folder, peers)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("drawn")
-def test_a_changed_size_changes_published_numbers(published: dict[str, Cells], tmp_path: Path) -> None:
-    """One stored size_bytes is doubled: v2 under gzip 1 at one record per batch."""
-    for name in ("manifest.json", "environment.json"):
-        shutil.copy(REPORT / name, tmp_path)
-    rows = pq.read_table(REPORT / "measurements.parquet")
-    wanted = {"kind": "bytes", "grid": "codecs", "batch_size": 1, "value_bytes": 100, "codec": "gzip", "level": 1}
-    parts = (pc.equal(rows[name], value) for name, value in {**wanted, "format": "v2"}.items())
-    is_changed = pc.fill_null(reduce(pc.and_, parts), False)
-    assert pc.sum(is_changed).as_py() == 1
-    sizes = pc.if_else(is_changed, pc.multiply(rows["size_bytes"], 2), rows["size_bytes"])
-    rows = rows.set_column(rows.column_names.index("size_bytes"), rows.field("size_bytes"), sizes)
-    pq.write_table(rows, tmp_path / "measurements.parquet")
-    today = todays(tmp_path)
-    moved = {(1.0, "gzip 1", name) for name in ("v0", "v1", "v3")}
-    assert {name: set(keys) for name, keys in differing(published, today).items()} == {
-        "codecs": {(1.0, "gzip 1", "v2")},
-        "codecs-ratio": moved,
-        "codecs-plain": {(1.0, "gzip 1", "v2")},
+def test_changed_rows_change_their_numbers(tables: Tables, changed: tuple[Tables, dict[str, Numbers]]) -> None:
+    now, again = changed
+    assert list(differing(now, again)) == []
+    keys = {name: len(next(iter(own))) for name, own in again.items()}
+    before, after = ({name: keyed(each[name], keys[name]) for name in each} for each in (tables, now))
+    found = {
+        (name, *key, column)
+        for name, rows in before.items()
+        for key, row in rows.items()
+        for column, cell in row.items()
+        if after[name][key][column] != cell
     }
-    assert differing(today, recomputed(tmp_path / "measurements.parquet")) == {}
+    assert found == {
+        ("codecs", "1", "gzip 1", "v2"),
+        *(("codecs-ratio", "1", "gzip 1", name) for name in ("v0", "v1", "v3")),
+        *(("workloads-cpu", "cloudevents", f"encode, v3 × v2{end}") for end in ENDS),
+        *(("verdict", "Record headers", f"v3 encode × v2 CPU{end}") for end in ENDS),
+        *(("peers", "decode", "v2", "100", "1000", f"kafka-go v0.4.51 ×{end}") for end in ENDS),
+        *(("clients", "decode", "7", "kafka-go", "v0.4.51", column) for column in CLIENT),
+    }
+
+
+def still_shown(table: Mapping[str, Any], moved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what kept.toml keeps of a table, with the values and words that changed."""
+    columns = table["columns"]
+    places = [place for place, column in enumerate(columns) if column not in moved.get("gone", ())]
+    rows = [list(row) for row in table["rows"] if row[0] in moved.get("only", (row[0],))]
+    for first, column, old, new in moved.get("changed", ()):
+        (row,) = (row for row in rows if row[0] == first)
+        assert row[columns.index(column)] == old
+        row[columns.index(column)] = new
+    words = moved.get("words", {})
+    return {
+        "columns": [columns[place] for place in places],
+        "rows": [[words.get(row[place], row[place]) for place in places] for row in rows],
+    }
+
+
+@pytest.mark.slow
+def test_published_cells_stay(tables: Tables) -> None:
+    """The pages of the report's first day have five digits of a number."""
+    folder = Path(__file__).parent
+    old: Tables = json.loads(gzip.decompress((folder / "cells-2026-11-24.20.json.gz").read_bytes()))
+    kept = tomllib.loads((folder / "kept.toml").read_text(encoding="utf-8"))
+    shown = {name: still_shown(old[name], moved) for name, moved in kept.items()}
+    assert compare(shown, tables, kept) == 0
+    assert {*old} & {*tables} - {*kept} == {"failures"}
+    before = Counter[tuple[str, ...]]()
+    for status, kind, _, _, rows, _, reason in old["failures"]["rows"]:
+        before[status, kind, reason] += rows
+    assert before == {(*row[:3],): row[3] for row in tables["failures"]["rows"]}

@@ -1,14 +1,8 @@
 """Made-up rows of named workloads: sizes, losses and CPU times by the rules below."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from kfbench.report.data.named import Named
-from kfbench.report.data.results import Results
-from tests.runs import stored
 
 Row = dict[str, Any]
 
@@ -50,6 +44,7 @@ def workload_rows() -> list[Row]:
             for operation in ("encode", "decode"):
                 for name, arm in (*((name, "measure") for name in FORMATS), ("v2", "aa")):
                     timed = common | {"kind": "cpu", "grid": "cpu-named", "codec": "none", "operation": operation}
+                    timed["cache"] = "resident"
                     found.append(timed | {"arm": arm} | _cpu(workload, name, arm))
     return found
 
@@ -75,11 +70,3 @@ def _cpu(workload: str, name: str, arm: str) -> Row:
     return _missing(workload, name, "none") or {
         "format": name, "status": "ok", "records": RECORDS, "inner_loops": 2, "cpu_ns": times, "wall_ns": times,
     }  # fmt: skip
-
-
-def changed(folder: Path, change: Callable[[Row], object]) -> Named:
-    """Store the rows as a run after `change` has edited each of them in place."""
-    rows = workload_rows()
-    for row in rows:
-        change(row)
-    return Named(Results(stored(folder, rows).measurements()))

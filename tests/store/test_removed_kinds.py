@@ -24,16 +24,13 @@ import pytest
 from kfbench.comparison.compare import compare
 from kfbench.measure.kinds import KINDS, REMOVED_KINDS
 from kfbench.measure.schema import IDENTITY, SCHEMA
-from kfbench.report.data.joined import joined_runs
-from kfbench.report.data.results import Results
-from kfbench.report.files import blocks
-from kfbench.report.page import page
+from kfbench.report.build import all_views
+from kfbench.report.files import report_of
 from kfbench.store import Run, open_run
 from tests.cli.command import Run as Command
 from tests.cli.conftest import kfbench as kfbench
-from tests.report.conftest import drawn as drawn
+from tests.report.conftest import joins_nothing as joins_nothing
 from tests.report.workload_rows import workload_rows
-from tests.runs import joins_nothing as joins_nothing
 from tests.runs import stored
 
 DATA: Final = Path(__file__).parents[1] / "data"
@@ -89,23 +86,19 @@ def test_runs_of_removed_kinds_are_compared(tmp_path: Path, kfbench: Command) ->
 
 def tables_of(run: Run) -> dict[str, Any]:
     """Return the cells of all tables of a run's report, without the lists of what is missing."""
-    sections = page(Results(run.measurements()), blocks(run.manifest), joined=joined_runs(run)).sections
-    tables = [each for section in sections for each in (*section.tables, *section.more) if each]
-    return {each.name: (each.columns, each.rows) for each in tables if each.name not in ("missing", "failures")}
+    return {name: table for name, table in report_of(run).json.items() if name not in ("missing", "failures")}
 
 
-@pytest.mark.usefixtures("drawn")
 def test_a_report_has_no_section_and_no_table_of_them(tmp_path: Path, kfbench: Command) -> None:
-    rows = pq.read_table(ROWS)
-    grids = [{"name": name, "title": name, "analysis": name} for name in rows["grid"].unique().to_pylist()]
-    run = removed_run(tmp_path / "run", grids=grids)
-    sections = page(Results(run.measurements()), blocks(run.manifest), joined=joined_runs(run)).sections
-    assert [section.name for section in sections] == ["claims", "failures"]
+    """What is left are tables of stored files and of the manifest, such as times of other implementations."""
+    run = removed_run(tmp_path / "run", filter=["kind=" + ",".join(sorted(REMOVED_KINDS))])
+    stored_files = {"claims", "peers", "peer_differences", "second_opinion", "migration_assumed", "checks"}
+    views = {table.name: table.source for view in all_views() for table in view.tables}
+    assert {views[name] for name in tables_of(run)} <= stored_files
     done = kfbench("report", run.path, "--out", tmp_path)
     assert not {"rivals.html", "dictionaries.html"} & {file.name for file in Path(done.out.strip()).parent.iterdir()}
 
 
-@pytest.mark.usefixtures("drawn")
 def test_tables_of_other_rows_do_not_change(tmp_path: Path) -> None:
     others = workload_rows()
     alone = stored(tmp_path / "alone", others)

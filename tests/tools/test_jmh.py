@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.report.topics.published_iteration import BODILESS, PUBLISHED, WHOLE
-from kfbench.report.topics.second_opinion import AA, OURS
+from kfbench.present.stored_times import AA, BODILESS, OUR_OPERATIONS, PUBLISHED, WHOLE
 from tools import java_formats, jmh, jmh_ours, jmh_published, jvm
 from tools.jmh import BLOCKS, NAMES, Block, Plan
 
@@ -84,7 +83,7 @@ def test_samples_of_several_jvms_are_pooled_by_cell() -> None:
 def test_our_kernels_are_timed_on_the_same_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jmh_ours, "ROUNDS", 3)
     monkeypatch.setattr(jmh_ours, "RECORDS", 100)
-    for operation in sorted(set(OURS.values())):
+    for operation in sorted(set(OUR_OPERATIONS.values())):
         rows = [*jmh_ours.timed(operation, "zstd", jmh.generated(10), java_formats.FORMATS)]
         assert [row["format"] for row in rows] == [*java_formats.FORMATS, AA]
         assert {row["records"] for row in rows} == {10}

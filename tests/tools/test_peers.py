@@ -14,8 +14,8 @@ import pytest
 from kfbench.formats import FORMATS as OURS
 from kfbench.measure.cpu import CallTimes
 from kfbench.measure.host_lock import HostLockHeld, host_lock
+from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.records import Records
-from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
 from tools.peers import aiokafka, discover, kafka_python, kfbench, limit
 from tools.peers.base import program
@@ -49,7 +49,7 @@ def test_every_file_is_a_peer_and_ours_comes_first() -> None:
 def test_cells_are_those_of_the_default_profile() -> None:
     found = [(cell.axes["batch_size"], cell.axes["value_bytes"]) for cell in cells()]
     assert found == [(batch, value) for batch in (1, 10, 100) for value in (10, 100, 1000)]
-    assert all(cell.formats == FORMATS and cell.codec == "none" for cell in cells())
+    assert all(cell.formats == KAFKA_FORMATS and cell.codec == "none" for cell in cells())
 
 
 def test_every_arm_is_timed_in_every_round(given: Task, clients: list[Peer]) -> None:
@@ -60,7 +60,7 @@ def test_every_arm_is_timed_in_every_round(given: Task, clients: list[Peer]) -> 
         (operation, peer, name)
         for operation in ("encode", "decode")
         for peer in peers
-        for name in FORMATS
+        for name in KAFKA_FORMATS
         if (operation, peer) != ("decode", "limit")
     ]
     again = [(each.arm.operation, each.arm.peer) for each in found if each.arm.again]
@@ -85,11 +85,11 @@ def reading(log: Callable[[str], bytes], given: Task) -> PythonClient:
     batches = pytest.importorskip("kafka.record.default_records").DefaultRecordBatchBuilder
     messages = pytest.importorskip("kafka.record.legacy_records").LegacyRecordBatchBuilder
     reader = pytest.importorskip("kafka.record.memory_records").MemoryRecords
-    names = {given.logs[name]: name for name in FORMATS}
+    names = {given.logs[name]: name for name in KAFKA_FORMATS}
     return PythonClient("kafka-python", batches, messages, lambda data: reader(log(names[data])))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", KAFKA_FORMATS)
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_client_that_writes_something_else_is_not_timed(
     given: Task, clients: list[Peer], what: str, name: str
@@ -103,7 +103,7 @@ def test_a_client_that_writes_something_else_is_not_timed(
                 list(peer.arms(other))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", KAFKA_FORMATS)
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_client_that_reads_something_else_is_not_timed(given: Task, what: str, name: str) -> None:
     other = given.logs | {name: logs(OTHERS[what](given.records), 10)[name]}
@@ -161,7 +161,7 @@ def test_the_differing_fields_of_a_header_are_named(given: Task) -> None:
     assert unequal_bytes("v1", b"", given.logs["v1"]).startswith(f"0 instead of {len(given.logs['v1'])} bytes")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", KAFKA_FORMATS)
 def test_a_limit_that_does_not_make_the_log_is_not_timed(given: Task, name: str) -> None:
     longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # no checksum covers these
     with pytest.raises(Differs, match=f"^{name}: the limit copies or checksums other bytes"):

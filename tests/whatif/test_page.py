@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from kfbench.present.calculator.data import page_data
+from kfbench.present.calculator.rules import STOPS
+from kfbench.present.compact import compact_tables
+from kfbench.present.look import group_of
 from kfbench.records import PAYLOAD
 from kfbench.report.publish import newest
-from kfbench.report.render.compact import compact_tables
-from kfbench.report.topics import breakdown
-from kfbench.report.topics.explorer.data import page_data
-from kfbench.report.topics.explorer.rules import STOPS
 from kfbench.whatif import page as what_if_page
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
@@ -59,14 +59,16 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
     assert {row[0]: row[1:] for row in uniform_table(answer).rows} == {
         level: tuple(sizes[name] for name in ("v1", "v3", "v2")) for level, sizes in answer.overhead.items()
     }
-    (drawn,) = what_if_page.field_groups(answer).values()
-    table = breakdown.groups_table(what_if_page.field_groups(answer), name="groups")
+    table = what_if_page.groups_table(answer)
+    assert {row[1] for row in table.rows} == answer.breakdown.keys()
     for row in table.rows:
-        parts = zip(table.columns[2:-1], row[2:-1], strict=True)
-        drawn_of = drawn.T[str(row[1])].dropna().to_dict()
-        assert {column.name: cell for column, cell in parts if cell is not None} == drawn_of
-        overhead = sum(size for part, size in answer.breakdown[str(row[1])].items() if part not in PAYLOAD)
-        assert row[-1] == pytest.approx(overhead / answer.records)
+        of_fields = {part: size for part, size in answer.breakdown[str(row[1])].items() if part not in PAYLOAD}
+        groups = {column.name: cell for column, cell in zip(table.columns[2:-1], row[2:-1], strict=True) if cell}
+        for name, cell in groups.items():
+            size = sum(size for part, size in of_fields.items() if group_of(part) == name)
+            assert cell == pytest.approx(size / answer.records)
+        assert row[-1] == pytest.approx(sum(of_fields.values()) / answer.records)
+        assert f">{row[-1]:.1f}</text>" in page
 
 
 def test_the_lead_and_the_cards_have_the_bytes_the_dollars_and_the_savings(answer: WhatIf) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from kfbench import read_log
 from kfbench.formats import FORMATS
+from kfbench.present.table import Table
 from kfbench.sources import Columns
-from kfbench.tables import Table
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import LEVELS, MAIN_FORMATS, what_if
 from kfbench.whatif.month import Rate, Stream, month, rate_of_user

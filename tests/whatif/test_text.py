@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kfbench.codecs import CODECS
+from kfbench.present.table import Cell, Table
 from kfbench.sources import Columns
-from kfbench.tables import Cell, Table
 from kfbench.whatif import tables
 from kfbench.whatif.answer import OWN, TODAY, Sample, WhatIf
 from kfbench.whatif.ask import what_if

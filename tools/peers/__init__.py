@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
-from kfbench.report.topics.peers import LIMIT, OURS
+from kfbench.present.stored_times import LIMIT, OURS
 from tools.peers.base.arm import Start
 
 FIRST = (OURS, LIMIT)  # the peers that are the first columns of a table

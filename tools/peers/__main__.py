@@ -25,7 +25,7 @@ from kfbench.measure.cell import Cell
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
-from kfbench.report.topics.peers import FILE, OURS
+from kfbench.present.stored_times import OURS, PEERS_FILE
 from tools.builds import ToolError
 from tools.peers import discover
 from tools.peers.base.arm import Absent, Differs, Peer, PeerEnded
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make peers", description="Time other implementations together with ours.")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument("--out", type=Path, default=PEERS_FILE)
     options = parser.parse_args()
     terminal = Console(stderr=True)
 

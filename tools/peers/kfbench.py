@@ -8,7 +8,7 @@ import numpy as np
 from kfbench import __version__, formats
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.measure.format_arms import output_room
-from kfbench.report.topics.peers import OURS
+from kfbench.present.stored_times import OURS
 from tools.peers.base.arm import Arm, Differs, Task, sampling
 
 

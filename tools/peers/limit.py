@@ -11,7 +11,7 @@ from kfbench.arrays import Bytes
 from kfbench.formats import BASE_FORMAT
 from kfbench.kernels.wire.crc import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
-from kfbench.report.topics.peers import FORMATS, LIMIT
+from kfbench.present.stored_times import KAFKA_FORMATS, LIMIT
 from tools.peers.base.arm import Arm, Differs, Task, sampling
 
 MAGIC_AT, ATTRIBUTES_AT = position(V2_HEADER, "magic"), position(V2_HEADER, "attributes")
@@ -39,7 +39,7 @@ class Limit:
     warm_up_s = (0.0, 0.2)
 
     def arms(self, task: Task) -> Iterator[Arm]:
-        for name in FORMATS:
+        for name in KAFKA_FORMATS:
             data = np.frombuffer(task.logs[name], np.uint8)
             checksums = formats.FORMATS[name].decode(data).batches["crc"].to_numpy()
             out = np.zeros_like(data)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES
 from kfbench.formats import BASE_FORMAT
+from kfbench.present.table import Cell, Column, Table, listed, plain_columns
 from kfbench.research.dictionaries.saving import (
     DETAIL_LEVELS,
     LEAST_TEST_BYTES,
@@ -11,7 +12,6 @@ from kfbench.research.dictionaries.saving import (
     DictionaryAnswer,
     DictionarySaving,
 )
-from kfbench.tables import Cell, Column, Table, listed, plain_columns
 from kfbench.text import counted, percent
 from kfbench.whatif.answer import AS_RECORDED, WhatIf
 from kfbench.whatif.source import less_or_more, saving

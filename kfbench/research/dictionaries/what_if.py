@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kfbench.whatif.more import Kept, WhatIfTable
 
 if TYPE_CHECKING:
+    from kfbench.present.table import Table
     from kfbench.research.dictionaries.saving import DictionaryAnswer, TopicDictionary
-    from kfbench.tables import Table
     from kfbench.whatif.answer import WhatIf
 
 

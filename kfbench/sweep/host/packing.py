@@ -35,6 +35,7 @@ from kfbench.shipped import DATASETS
 DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
 _NO_RESULT: Final = (  # no result depends on these files; sweeps are here because a run stores the text of its sweep
+    "code/kfbench/present/",
     "code/kfbench/report/",
     "code/kfbench/cli/",
     "code/kfbench/doctor.py",

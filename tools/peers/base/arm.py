@@ -13,8 +13,8 @@ import numpy as np
 from kfbench.formats import FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.measure.cpu import CallTimes, Operation, timed
+from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.records import Records
-from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
 from tools.builds import ToolError
 
 

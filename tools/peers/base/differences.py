@@ -7,8 +7,8 @@ import numpy as np
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.layouts import V2_HEADER, position
+from kfbench.present.stored_times import LIMIT, OURS
 from kfbench.records import Records
-from kfbench.report.topics.peers import LIMIT, OURS
 from tools.peers.base.arm import Arm, Differs, Peer, Task, logs
 
 LENGTH_END: Final = position(V2_HEADER, "partition_leader_epoch")

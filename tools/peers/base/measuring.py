@@ -14,7 +14,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cell import Cell
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
 from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_line
-from kfbench.report.topics.peers import FORMATS
+from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.sweep.definition.profile import load_profile
 from tools.peers.base.arm import Arm, Peer, Task, logs
 from tools.peers.base.differences import Difference, equal_arms
@@ -57,7 +57,7 @@ def cells() -> tuple[Cell, ...]:
     They have the formats that Kafka writes. Their payload is the same as in the runs of reports.
     """
     found = [
-        replace(cell, formats=FORMATS, grids={BLOCK: FORMATS})
+        replace(cell, formats=KAFKA_FORMATS, grids={BLOCK: KAFKA_FORMATS})
         for cell in load_profile("default").cells
         if BLOCK in cell.grids and all(cell.axes[axis] in levels for axis, levels in POINTS.items())
     ]

@@ -16,8 +16,8 @@ import numpy as np
 
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.cpu import OPERATIONS, CallTimes
+from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.records import Records
-from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
 from tools.peers.base.arm import Arm, Differs, PeerEnded, Task
 from tools.peers.base.differences import unequal_bytes
 

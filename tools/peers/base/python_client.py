@@ -10,8 +10,8 @@ from typing import Any
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.layouts import NO_TIMESTAMP, V2_HEADER, position
+from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.records import Records
-from kfbench.report.topics.peers import FORMATS
 from tools.peers.base.arm import Absent, Arm, Differs, Start, Task, sampling
 from tools.peers.base.differences import unequal_bytes
 
@@ -42,7 +42,7 @@ class PythonClient:
     def arms(self, task: Task) -> Iterator[Arm]:
         rows = rows_of(task.records)
         groups = [rows[first : first + task.batch_size] for first in range(0, len(rows), task.batch_size)]
-        for name in FORMATS:
+        for name in KAFKA_FORMATS:
             log = task.logs[name]
             write = self.writer(name, groups)
             theirs = without_epochs(b"".join(write()), name)
@@ -67,7 +67,7 @@ class PythonClient:
             return made
 
         def messages() -> list[bytes]:
-            made, magic = [], FORMATS.index(name)
+            made, magic = [], KAFKA_FORMATS.index(name)
             for group in groups:
                 builder = self._messages(magic, 0, NO_LIMIT_BYTES)
                 append = builder.append

@@ -1,0 +1,148 @@
+"""The rows of a run for the calculator: bytes under each codec, and CPU time, of grid points and of named workloads.
+
+A cell is a grid point (synthetic records) or a named workload, with the numbers measured on its records.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from kfbench.codecs import CODECS
+from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.measure.cpu import OPERATIONS
+from kfbench.migration.bills import month_facts
+from kfbench.present.calculator.data import NONE, Content, Numbers, mean_settings
+from kfbench.present.names import GRID, REFERENCE
+from kfbench.present.rows import Rows, Runs, Where
+from kfbench.present.table import Interval
+from kfbench.workloads.catalogue import DEFAULT
+
+# The form's settings, and the axes of the grid that they move. On all other axes a cell has the grid's default.
+AXES: Final = {
+    "records": "batch_size",
+    "key_bytes": "key_bytes",
+    "value_bytes": "value_bytes",
+    "span_ms": "timestamp_spread_ms",
+    "headers": "headers",
+}
+OTHERS: Final = (
+    "header_key_bytes", "header_value_bytes", "payload", "offset_stride", "base_timestamp_ms", "producer", "append_time"
+)  # fmt: skip
+ON_GRID: Final[Where] = {"workload": GRID, "research": False} | {axis: REFERENCE[axis] for axis in OTHERS}
+RIVALS: Final = "rivals"
+BEST: Final = "best"  # the arm of a container that was tuned to be small
+
+
+def report_content(runs: Runs) -> Content:
+    """Return what the calculator of a report shows: the rows of its run, and those of other containers."""
+    return Content(
+        month=month_facts(),
+        cells=grid_cells(runs.own),
+        workloads=workload_cells(runs.own),
+        rivals=rival_bytes(runs.joined[RIVALS]) if RIVALS in runs.joined else {},
+        operations=OPERATIONS,
+    )
+
+
+def grid_cells(rows: Rows) -> list[Numbers]:
+    """Return the cells of the grid that have bytes under a codec or CPU times.
+
+    A cell has `settings`, `bytes` (codec -> format -> bytes per record) and `cpu` (see `_add_cpu`). The bytes without a
+    codec are computed by the page.
+    """
+    cells: dict[str, Numbers] = defaultdict(lambda: {"settings": {}, "bytes": {}, "cpu": {}})
+    sizes = rows.arms({**ON_GRID, "kind": "bytes"})
+    for row in sizes[_has_default_level(sizes) & (sizes["codec"] != NONE)].itertuples() if len(sizes) else ():
+        cell = cells[str(row.cell_id)]
+        cell["settings"] = cell["settings"] or _grid_settings(row)
+        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, 2)
+    for row, ratio in _timed(rows, ON_GRID):
+        cell = cells[str(row["cell_id"])]
+        cell["settings"] = cell["settings"] or _grid_settings(row)
+        _add_cpu(cell, row, ratio)
+    return list(cells.values())
+
+
+def _has_default_level(rows: pd.DataFrame) -> "pd.Series[bool]":
+    levels = rows["codec"].map({name: codec.default_level for name, codec in CODECS.items()}).astype("float64")
+    stored = rows["level"].astype("float64")
+    return (stored == levels) | (stored.isna() & levels.isna()) | (rows["codec"] == NONE)
+
+
+def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interval | None]]:
+    """Yield each CPU time under a codec's default level with its ratio to v2; None for v2 itself."""
+    where = {**where, "kind": "cpu", "cache": "resident"}
+    arms = rows.arms(where)
+    if arms.empty:
+        return
+    base = {"format": BASE_FORMAT}
+    bases = rows.based(where, base)
+    is_default = _has_default_level(arms)
+    for (_, arm), place, is_wanted in zip(arms.iterrows(), rows.bases(arms, where, base), is_default, strict=True):
+        if is_wanted and arm["format"] == BASE_FORMAT:
+            yield arm, None
+        elif is_wanted and place is not None:
+            yield arm, rows.paired(arm, bases.iloc[place])
+
+
+def _grid_settings(row: Any) -> Numbers:
+    get = row.get if isinstance(row, pd.Series) else lambda name, default: getattr(row, name, default)
+    found = {name: int(get(axis, REFERENCE[axis])) for name, axis in AXES.items()}
+    return found | {"null_percent": round(100 * float(get("null_share", 0.0)))}
+
+
+def workload_cells(rows: Rows) -> list[Numbers]:
+    """Return a cell for each named workload in its default variant and its own batches.
+
+    `settings` has the means of its records: they move the sliders. `bytes` has the codec "none" as well.
+    """
+    where: Where = {"population": "named", "variant": DEFAULT, "batch_size": "null"}
+    cells: dict[str, Numbers] = {}
+    sizes = rows.arms({**where, "kind": "bytes"})
+    for row in sizes[_has_default_level(sizes)].itertuples() if len(sizes) else ():
+        name = str(row.workload)
+        cell = cells.setdefault(name, {"name": name, "settings": {}, "bytes": {}, "cpu": {}})
+        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, 2)
+        if row.format == BASE_FORMAT and row.codec == NONE and isinstance(row.field_bytes, str):
+            cell["settings"] = mean_settings(json.loads(row.field_bytes), row.records, row.batches)
+    for arm, ratio in _timed(rows, where):
+        if arm["workload"] in cells:
+            _add_cpu(cells[arm["workload"]], arm, ratio)
+    return [cells[name] for name in sorted(cells) if cells[name]["settings"]]
+
+
+def _add_cpu(cell: Numbers, row: "pd.Series[Any]", ratio: Interval | None) -> None:
+    """Add cell["cpu"][codec][operation][format]: the ratio to v2, and the distances to both ends of its 95 % interval.
+
+    All three are in thousandths. v2 has its CPU time in ns per record instead.
+    """
+    of_codec = cell["cpu"].setdefault(row["codec"], {}).setdefault(row["operation"], {})
+    if ratio is None:
+        of_codec[BASE_FORMAT] = round(float(np.median(row["cpu_ns"])) / row["records"] / row["inner_loops"], 1)
+    else:
+        median, low, high = (round(1000 * end) for end in (ratio.median, ratio.low, ratio.high))
+        of_codec[row["format"]] = [median, low - median, high - median]
+
+
+def rival_bytes(rows: Rows) -> dict[str, Numbers]:
+    """Return workload -> codec -> [name, bytes per record, those of v2] of each container, in the workload's batches.
+
+    v2 was measured again on the records of the containers, which may be fewer than those of the workload's cell.
+    """
+    arms = rows.arms({"kind": RIVALS, "batch_size": "null"})
+    if arms.empty:
+        return {}
+    arms = arms[arms["size_bytes"].notna()].assign(size=arms["size_bytes"] / arms["records"])
+    tuned = set(rows.select({"kind": RIVALS, "arm": BEST})["format"])
+    is_base = arms["format"] == BASE_FORMAT
+    bases = {(row.workload, row.codec): row.size for row in arms[is_base].itertuples()}
+    found: dict[str, Numbers] = {}
+    for row in arms[arms["format"].isin(tuned) & ~arms["format"].isin(FORMATS)].itertuples():
+        if base := bases.get((row.workload, row.codec)):
+            of_codec = found.setdefault(row.workload, {}).setdefault(row.codec, [])
+            of_codec.append([row.format, round(row.size, 2), round(base, 2)])
+    return found

@@ -1,1 +1,0 @@
-"""Draw the figures of reports. Define the colour and marker of each format."""

@@ -1,1 +1,0 @@
-"""The sections of a report, one module per topic. Each module computes tables, sentences and figures."""

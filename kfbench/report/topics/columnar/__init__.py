@@ -1,1 +1,0 @@
-"""The section about columnar, this project's research format."""

@@ -1,1 +1,0 @@
-"""The chapter about topic dictionaries: bytes, cost, CPU time and ageing."""
