@@ -1,1 +1,1 @@
-"""What results are shown with: tables, figures, pages, names, and the calculator of a page. It knows no subject."""
+"""Tables, figures, pages, names, and the calculator of a page. Nothing here knows what is measured."""

@@ -183,7 +183,7 @@ class BuiltTable:
         if frame.empty:
             return frame
         for name, wanted in self._where.items():
-            frame = frame[frame[name].isin(wanted if isinstance(wanted, list) else [wanted])]
+            frame = frame[_matches(frame[name], wanted)]
         return frame.reset_index(drop=True)
 
     @property
@@ -239,7 +239,8 @@ class BuiltTable:
         if self.view.over and metric.how == "mean" and len(cells) > 1:
             raise self._fault(f"{len(cells)} cells of {metric.metric} have these values; name all columns")
         # The members of the cell's row; of those that a field names, only they.
-        of_row = [row in {row for row, _ in cells} for row in rows]
+        wanted = {row for row, _ in cells}
+        of_row = [row in wanted for row in rows]
         named = [is_at[name] for name in self.view.over if name in is_at]
         members = itertools.compress(keys(self.arms, self.view.over), np.logical_and.reduce([of_row, *named]))
         values = list(itertools.compress(self.values(metric), mask))
@@ -249,7 +250,7 @@ class BuiltTable:
         """Return a mask: the arms that have a metric's number."""
         mask = np.ones(len(self.arms), bool)
         for name, value in metric.of.items():
-            mask &= self.arms[name].isin(value if isinstance(value, list) else [value]).to_numpy(bool)
+            mask &= _matches(self.arms[name], value).to_numpy(bool)
         return mask
 
     def _joined(self, metric: Metric, values: Sequence[Any], members: int) -> Cell:
@@ -344,6 +345,11 @@ class BuiltTable:
             words = ", ".join(str(level(name, value)) for name, value in named.items())
             heading = metric.name.format(**named) if metric.name else words
             yield Column(name=heading, unit=unit, digits=digits), numbers
+
+
+def _matches(column: "pd.Series[Any]", wanted: Any) -> "pd.Series[bool]":
+    """Return a mask: the rows with a wanted value, or with one of a list."""
+    return column.isin(wanted if isinstance(wanted, list) else [wanted])
 
 
 _JOINS: Final[Mapping[str, Callable[[list[float]], float]]] = {

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pandas as pd
 
 from kfbench.errors import InvalidConfig
@@ -224,7 +225,7 @@ def _with_words(figure: FigureView, text: Callable[[str, str, str], str | None],
     place = f"{view.path.name}: figure {figure.name}"
     words = {name: text(getattr(figure, name), f"Figure {figure.name}", place) or "" for name in ("caption", "alt")}
     words["alt"] = words["alt"] or words["caption"] or figure.name  # a picture has a description in every run
-    return FigureView(**{name: getattr(figure, name) for name in figure.__struct_fields__} | words)
+    return msgspec.structs.replace(figure, **words)
 
 
 def failures(runs: Runs) -> pd.DataFrame:

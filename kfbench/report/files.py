@@ -40,8 +40,11 @@ def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
 
     That is a whole sweep with `publish = true`, or an older run of the whole default profile.
     """
-    is_whole_default = manifest.get("profile") == "default" and not manifest.get("filter")
-    return bool(manifest.get("publish", is_whole_default))
+    return bool(manifest.get("publish", _is_whole_default(manifest)))
+
+
+def _is_whole_default(manifest: Mapping[str, Any]) -> bool:
+    return manifest.get("profile") == "default" and not manifest.get("filter")
 
 
 def report_of(run: Run) -> Report:
@@ -50,9 +53,7 @@ def report_of(run: Run) -> Report:
     A field in a text must have a number if the run is a whole default run of this schema. Otherwise its text is left
     out.
     """
-    manifest = run.manifest
-    is_whole = manifest["profile"] == "default" and not manifest.get("filter")
-    is_strict = is_whole and manifest.get("schema_version") == SCHEMA_VERSION
+    is_strict = _is_whole_default(run.manifest) and run.manifest.get("schema_version") == SCHEMA_VERSION
     return Report(runs_of(run, joined_runs(run, joined_profiles())), is_strict=is_strict)
 
 

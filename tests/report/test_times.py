@@ -41,7 +41,7 @@ def test_the_control_has_a_limit_and_names_the_checksum() -> None:
 
 
 def test_v2_against_itself_is_counted_by_operation(whole_noise: Runs) -> None:
-    """Of four intervals for encode, that of 1.2 does not hold 1. Their median is 1."""
+    """Encode has four intervals. Three hold 1, that of 1.2 does not; their median is 1."""
     (row,) = noise.aa(whole_noise).to_dict("records")
     assert (row["operation"], row["cells"], row["held"]) == ("encode", 4, 3)
     assert (row["least"], row["median"], row["most"]) == (1.0, 1.0, 1.2)

@@ -1,4 +1,4 @@
-"""Who is the smallest: classes of workloads, maps of the grid, fronts of bytes and CPU time, on made-up rows."""
+"""The smallest formats on made-up rows: by class of workloads, on maps of the grid, on fronts of bytes and CPU time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -11,9 +11,8 @@ from kfbench.bracket import Bracket
 from kfbench.measure.cpu import paired_ratio
 from kfbench.present.table import Interval
 from kfbench.report.sources.pareto import pareto
-from kfbench.report.sources.rules import TIE, smallest
 from kfbench.report.sources.verdict import CLASS_ORDER, joined, verdict
-from kfbench.report.sources.winners import bracket_words, break_even, first_smaller, winners
+from kfbench.report.sources.winners import TIE, bracket_words, break_even, first_smaller, smallest, winners
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.present.made import counted, failed, runs_of, timed
 from tests.report.broker_rows import broker_rows

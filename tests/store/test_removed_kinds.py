@@ -90,7 +90,7 @@ def tables_of(run: Run) -> dict[str, Any]:
 
 
 def test_a_report_has_no_section_and_no_table_of_them(tmp_path: Path, kfbench: Command) -> None:
-    """What is left are tables of stored files and of the manifest, such as times of other implementations."""
+    """Only tables of stored files and of the manifest are left, such as times of other implementations."""
     run = removed_run(tmp_path / "run", filter=["kind=" + ",".join(sorted(REMOVED_KINDS))])
     stored_files = {"claims", "peers", "peer_differences", "second_opinion", "migration_assumed", "checks"}
     views = {table.name: table.source for view in all_views() for table in view.tables}

@@ -35,7 +35,7 @@ CELLS: Final = ("claimed", "all")  # the cells behind claims, in several JVMs ea
 def peers(_: Runs) -> pd.DataFrame:
     """Return the CPU time of each implementation, operation, format and size of batch and value.
 
-    Columns: ns per record; to_ours, to_fastest, to_v2 (of the same implementation): ratios; rank: by the mean of
+    Columns: ns per record; to_ours, to_fastest: ratios; rank: by the mean of
     to_fastest over all sizes in v2; role: "ours", "limit" or "other"; other_threads: CPU time
     of the process's other threads, as a share of the timed thread's. The limit has no rank, and is not the fastest.
     """
@@ -63,7 +63,6 @@ def peers(_: Runs) -> pd.DataFrame:
                 "ns": float(np.median(found.ns[arm])),
                 "to_ours": found.ratio(arm, arm._replace(peer=OURS)) if arm.peer != OURS else 1.0,
                 "to_fastest": found.ratio(arm, fastest) if arm != fastest else 1.0,
-                "to_v2": found.ratio(arm, arm._replace(format=BASE_FORMAT)) if arm.format != BASE_FORMAT else 1.0,
             }
         )
     frame = pd.DataFrame(rows)

@@ -14,10 +14,11 @@ from kfbench.measure.noise import ROUNDING
 from kfbench.present.arms import middle_95, ties
 from kfbench.present.names import GRID
 from kfbench.present.rows import AA, Rows, Runs
-from kfbench.present.table import Interval
+from kfbench.present.table import Band, Interval
 from kfbench.text import percent
 
-TIMED: Final[Mapping[str, Any]] = {"kind": "cpu", "workload": GRID, "cache": "resident", "research": False}
+RESIDENT: Final[Mapping[str, Any]] = {"kind": "cpu", "cache": "resident", "research": False}
+TIMED: Final[Mapping[str, Any]] = {**RESIDENT, "workload": GRID}
 LARGE_VALUE_BYTES: Final = 10_000  # least size of the values in the negative control
 CONTROL_LIMIT: Final = 0.02  # the negative control passes if its ratios are this near to 1
 IN_PERCENT: Final = ("intervals", "half-width", "spread", "swing", "waited", "first rounds")  # words of such checks
@@ -39,6 +40,11 @@ def to_base(rows: Rows, where: Mapping[str, Any], base: Mapping[str, Any]) -> pd
         for (_, arm), place in zip(arms.iterrows(), places, strict=True)
     ]
     return arms.assign(ratio=pd.Series(ratios, index=arms.index, dtype=object))[[each is not None for each in ratios]]
+
+
+def band_of(rows: Rows) -> Band | None:
+    """Return the middle 95 % of v2's second timings (A/A) on the grid, relative to the first ones; None without any."""
+    return middle_95([ratio.median for ratio in to_itself(rows, {**TIMED, "format": BASE_FORMAT})["ratio"]])
 
 
 def aa(runs: Runs) -> pd.DataFrame:
@@ -63,7 +69,7 @@ def control(runs: Runs) -> pd.DataFrame:
     cells = rows.loc[rows["value_bytes"] >= LARGE_VALUE_BYTES, "cell_id"].unique().tolist()
     against = to_base(runs.own, {**where, "cell_id": cells}, {"format": BASE_FORMAT})
     again = to_itself(runs.own, {**where, "cell_id": cells})
-    noise = middle_95([ratio.median for ratio in to_itself(runs.own, TIMED)["ratio"]])
+    noise = band_of(runs.own)
     found = []
     for row in pd.concat([against[against["format"] != BASE_FORMAT], again]).itertuples():
         checksum = checksum_of(str(row.format))

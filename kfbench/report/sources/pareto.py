@@ -12,13 +12,13 @@ from kfbench.present.arms import lost_of
 from kfbench.present.names import GRID, in_order, lacking
 from kfbench.present.rows import Rows, Runs, at_reference
 from kfbench.present.table import Band, Interval, listed
-from kfbench.report.sources.rules import RESIDENT, noise
+from kfbench.report.sources.noise import RESIDENT, band_of
 
 BATCH_SIZES: Final = (1, 100)
 ON_FRONT, BEATEN, LOSSY = "yes", "no", "not compared"
 COLUMNS: Final = (
     "batch_size", "format", "bytes", *(name for each in OPERATIONS for name in (each, f"{each}_front")), "loses",
-    "has_no", "is_dearer",
+    "has_no",
 )  # fmt: skip
 
 
@@ -37,9 +37,9 @@ def pareto(runs: Runs) -> pd.DataFrame:
 
     bytes, encode, decode: relative to v2. encode_front: whether no other format beats it in bytes and in encode.
     loses: the fields of these records that the format could not carry. has_no: what v2 has and the format has not,
-    although these records do not need it. is_dearer: in both operations it is dearer than v2 in bytes and in CPU time.
+    although these records do not need it.
     """
-    own, band = runs.own, noise(runs.own, {**RESIDENT, "workload": GRID})
+    own, band = runs.own, band_of(runs.own)
     found = [row for size in BATCH_SIZES for row in _of_batch_size(own, size, band)]
     return pd.DataFrame(found, columns=COLUMNS)
 
@@ -65,9 +65,8 @@ def _of_batch_size(rows: Rows, batch_size: int, band: Band | None) -> Iterator[t
     for name in in_order(points):
         of = [points[name].get(operation, (None, None)) for operation in OPERATIONS]
         no = [what for what in lacking(name, BASE_FORMAT) if what not in lost[name]]
-        is_dearer = sizes[name] > 1 and all(cpu is not None and cpu.low > 1 for cpu, _ in of)
         cells = [part for each in of for part in each]
-        yield batch_size, name, sizes[name], *cells, listed(lost[name]) or None, listed(no) or None, is_dearer
+        yield batch_size, name, sizes[name], *cells, listed(lost[name]) or None, listed(no) or None
 
 
 def _times(rows: Rows, where: Mapping[str, Any]) -> dict[str, Interval]:

@@ -19,7 +19,8 @@ from kfbench.present.arms import Arm, paired
 from kfbench.present.names import in_order, lacking
 from kfbench.present.rows import NULL, Rows, Runs
 from kfbench.present.table import Interval, listed
-from kfbench.report.sources.rules import RESIDENT, smallest
+from kfbench.report.sources.noise import RESIDENT
+from kfbench.report.sources.winners import smallest
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 

@@ -3,7 +3,7 @@
 Only formats that lose nothing of the records are compared.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import pandas as pd
@@ -14,12 +14,28 @@ from kfbench.present.arms import lost_of
 from kfbench.present.names import GRID, MAIN, OLD, in_order, level
 from kfbench.present.rows import Runs, at_reference
 from kfbench.present.table import Ranked, listed, number
-from kfbench.report.sources.rules import smallest
 
 DOWN, ACROSS = "batch_size", "value_bytes"
 COLUMNS: Final = (
     "with_codec", DOWN, ACROSS, "value", "format", "saving", "words", "winners",
 )  # fmt: skip
+TIE: Final = 0.01  # sizes within one percent of each other are a tie
+
+
+def smallest(sizes: Mapping[str, float], lossy: Collection[str]) -> list[str]:
+    """Return the smallest format that loses nothing, then the formats that lose nothing and are at most TIE larger.
+
+    Empty unless v2 and another format lose nothing, because otherwise nothing can be compared.
+
+    Args:
+        sizes: format -> bytes per record.
+        lossy: the formats that lose a field of these records.
+    """
+    whole = {name: size for name, size in sizes.items() if name not in lossy}
+    if BASE_FORMAT not in whole or len(whole) < 2:
+        return []
+    least = min(whole, key=lambda name: whole[name])
+    return [least, *(name for name, size in whole.items() if name != least and size <= whole[least] * (1 + TIE))]
 
 
 def winners(runs: Runs) -> pd.DataFrame:

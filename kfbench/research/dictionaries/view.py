@@ -1,4 +1,4 @@
-"""Rows for the page about topic dictionaries: bytes, what they save, the codec's CPU time, and their age.
+"""Rows for the page about topic dictionaries: bytes, what they save, and the codec's CPU time.
 
 Ratios of bytes are relative to v2 under zstd 3. The stored bytes of a dictionary are charged over CHARGED_BYTES of the
 topic in v2 under zstd 3. If a cell has several seeds, its first one counts.

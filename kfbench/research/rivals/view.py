@@ -1,4 +1,4 @@
-"""Rows for the page about rivals: bytes and CPU times of containers, compared with v2 and columnar under zstd.
+"""Rows for the page about rivals: bytes of containers, compared with v2 and columnar under zstd.
 
 Batches that are much smaller than wanted are left out: a workload's producers may not send so many records.
 """
@@ -13,25 +13,16 @@ import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.present.rows import AA, Runs
+from kfbench.present.rows import Runs
 from kfbench.present.table import Cell, Ranked, number
 from kfbench.report.view_packages import ViewPackage
 
 PROFILE: Final = "rivals"  # also the kind of its sizes
-CPU: Final = "rivals-cpu"
 COLUMNAR: Final = "columnar"
 CODEC: Final = "zstd"
 BASES: Final = (BASE_FORMAT, COLUMNAR)
 FULL: Final = 0.9  # of the wanted records per batch
 OWN: Final = 0  # batch size 0 means: the batches that the workload defines
-TENFOLD: Final = (1, 10, 100, 1_000, 10_000)  # batch sizes of the CPU table; the run has more
-EACH: Final = "each"
-CALLS: Final = {
-    EACH: "one batch", "together": "all batches", AA: "one batch, again", "search": "one batch, all settings tried",
-}  # fmt: skip
-OPERATIONS: Final = {
-    "encode": "encode", "decode": "decode", "read-times": "offsets and times only", "fetch-record": "one record",
-}  # fmt: skip
 NOT_REACHED: Final = "not reached"
 
 
