@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -174,6 +174,18 @@ class Registry(Mapping[str, T]):
 
     def __repr__(self) -> str:
         return f"Registry({dict(self)!r})"
+
+    @contextmanager
+    def replacing(self, objects: Iterable[T]) -> Iterator[None]:
+        """Within the `with` body, look up each of these objects in the place of the one with its name."""
+        found = dict(self._found)
+        for each in objects:
+            name: str = each.name  # type: ignore[attr-defined]
+            self._found[name] = found[name][0], each
+        try:
+            yield
+        finally:
+            self._found.update(found)
 
 
 @cache

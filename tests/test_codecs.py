@@ -3,6 +3,7 @@
 import gzip
 import struct
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import cramjam
@@ -11,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.codecs import CODECS, LEGACY_LZ4, Codec, Undecodable, Zstd
+from kfbench.codecs import CODECS, LEGACY_LZ4, Codec, Undecodable, Zstd, codec_of, find, new_contexts
 from kfbench.errors import IllegalCombination, KfbenchError
 from tests.codec_samples import NOISE, REAL, TEXT
 from tests.reference import codecs as reference
@@ -40,6 +41,35 @@ def test_every_level(name: str) -> None:
     assert codec.default_level is None or codec.default_level in codec.levels
     for level in codec.levels:
         assert reference.decompress(name, codec.compress(TEXT[:5000], level), 2) == TEXT[:5000]
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_a_new_context_per_batch_writes_the_same_bytes_and_reads_them(name: str) -> None:
+    kept = CODECS[name]
+    levels: list[int | None] = [level for level in kept.levels if name != "zstd" or level < 16]  # above, they are large
+    with new_contexts():
+        new = CODECS[name]
+        for level in levels or [None]:
+            for data in (*SAMPLES.values(), TEXT[:50], TEXT[:5000]):
+                compressed = new.compress(data, level)
+                assert compressed == kept.compress(data, level) and new.decompress(compressed) == data
+        assert codec_of(new.id) is find(name) is new
+    assert CODECS[name] is kept
+
+
+def test_only_zstd_and_lz4_differ_with_new_contexts_and_zstd_keeps_none() -> None:
+    before = dict(CODECS)
+    with new_contexts():
+        assert {name for name, codec in CODECS.items() if codec is not before[name]} == {"zstd", "lz4"}
+        zstd: Any = CODECS["zstd"]
+        contexts = []
+        for _ in range(2):
+            zstd.decompress(zstd.compress(TEXT))
+            contexts.append((zstd._contexts.compressobj, zstd._contexts.decompressor))
+        assert contexts[0][0] is not contexts[1][0] and contexts[0][1] is not contexts[1][1]
+    with suppress(Undecodable), new_contexts():
+        CODECS["zstd"].decompress(b"nothing")
+    assert dict(CODECS) == before
 
 
 @pytest.mark.parametrize(

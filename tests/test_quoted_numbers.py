@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
+from kfbench.present.engine import BuiltTable
+from kfbench.present.fields import filled
+from kfbench.report.files import report_of
+from kfbench.report.publish import newest
+from kfbench.store import open_run
+from tools.pages import ten_bars
 
 ROOT = Path(__file__).parents[1]
 ROW = r"\| {} \|(?: [^|]*\|){{{}}} ([\d.,]+) "  # of a table: the number after the row's name and some cells
@@ -98,3 +105,39 @@ def test_a_quoted_number_is_that_of_the_stored_rows(page: str, place: str, compu
     (quoted,) = re.findall(place, text)
     digits = len(quoted.partition(".")[2])
     assert float(quoted.replace(",", "")) == pytest.approx(computed(), abs=0.51 / 10**digits)
+
+
+FRONT: list[tuple[str, str]] = [
+    (
+        "and zstd save {} of this",
+        "front-sizes.saving[batch_size=100,payload=template,with_codec=zstd 3,format=v2]:pct0",
+    ),
+    ("new format saves {}.", "front-sizes.saving[batch_size=1,payload=template,with_codec=none,format=v3]:pct0"),
+    ("random bytes it is {}.", "front-sizes.saving[batch_size=100,payload=random,with_codec=zstd 3,format=v2]:pct0"),
+    ("not in Kafka, saves {} with", "ratio.saving[batch_size=1,format=v3]:pct1"),
+    ("per batch, {} with 100", "ratio.saving[batch_size=100,format=v3]:pct1"),
+    ("and {} there under zstd", "codecs-ratio.saving[batch_size=100,with_codec=zstd 3,format=v3]:pct1"),
+    ("it takes {} v2's CPU time to encode", "cpu-batch-size-encode.time_ratio[batch_size=1,format=v3]:x2"),
+    ("encode and {} to decode", "cpu-batch-size-decode.time_ratio[batch_size=1,format=v3]:x2"),
+]
+
+
+@pytest.fixture(scope="module")
+def tables() -> Mapping[str, BuiltTable]:
+    """Return the tables of the newest report."""
+    return report_of(open_run(newest(ROOT / "reports"))).tables
+
+
+@pytest.mark.slow
+def test_the_readme_opens_with_numbers_of_the_newest_report(tables: Mapping[str, BuiltTable]) -> None:
+    opening = re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n")[1])
+    for words, field in FRONT:  # pages have no line break before a unit, README.md may have
+        assert filled(words.format(f"{{{field}}}"), tables, "README.md").replace("\xa0", " ") in opening
+    others = {"16", "100", "931", "2", "3"}  # sizes of the record, and names
+    assert len([each for each in re.findall(r"[\d.]*\d", opening) if each not in others]) == len(FRONT)
+
+
+@pytest.mark.skipif(not (ROOT / "datasets/joined/codec-cpu").exists(), reason="no run of codec-cpu is shipped yet")
+def test_the_picture_of_the_readme_has_the_bytes_of_the_shipped_run(tmp_path: Path) -> None:
+    ten_bars(str(tmp_path / "bars.svg"))
+    assert (tmp_path / "bars.svg").read_bytes() == (ROOT / "docs" / "ten-bars.svg").read_bytes()

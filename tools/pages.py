@@ -5,25 +5,36 @@ Signatures are copied from the source code, so that the pages are the same with 
 
 import ast
 import inspect
-import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from posixpath import normpath
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.present.names import batch_words
+from kfbench.present.rows import Rows, at_reference
 from kfbench.present.table import number
-from kfbench.report.files import opening
 from kfbench.store import open_run
 from kfbench.workloads import WORKLOADS
 from kfbench.workloads.catalogue import NamedWorkload
 
+TEN_BARS: Final = (
+    ("v2", 1, "none"), ("v2", 1, "zstd 3"), ("v3", 1, "none"), ("v2", 10, "none"), ("v2", 100, "none"),
+    ("v2", 10, "lz4 9"), ("v2", 10, "zstd 3"), ("v2", 100, "lz4 9"), ("v2", 100, "zstd 3"), ("v3", 100, "zstd 3"),
+)  # fmt: skip
+SVG: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 744 {height}" role="img" \
+aria-label="Bytes per record of ten settings">
+<style>text{{font:14px system-ui,sans-serif;fill:#1c1e21}}.n{{text-anchor:end}}.v2{{fill:#c3c9d2}}.v3{{fill:#ab1d0c}}
+@media(prefers-color-scheme:dark){{text{{fill:#e6e9ec}}.v2{{fill:#4a525d}}.v3{{fill:#ff6b57}}}}</style>
+{bars}
+</svg>
+"""
 ROOT: Final = Path(__file__).resolve().parents[1]
 RECORDS: Final = 65_536  # one block
 
@@ -83,10 +94,36 @@ def cli() -> str:
     return shown.strip().partition("\n")[2].strip()
 
 
-def front(report: str) -> str:
-    """Return today's opening of a report's README.md: without its title, with links relative to the repository."""
-    text = opening(open_run(ROOT / report)).partition("\n# ")[2].partition("\n")[2].strip()
-    return re.sub(r"\]\((?!\w+:|[/#])([^)]*)", lambda link: f"]({normpath(f'{report}/{link[1]}')}", text)
+def ten_bars(path: str) -> None:
+    """Write a picture of TEN_BARS: bytes per record of each setting, from the rows of the profile codec-cpu."""
+    rows = Rows(open_run(ROOT / "datasets" / "joined" / "codec-cpu").measurements())
+    arms = rows.arms(at_reference({"kind": "bytes", "workload": "grid"}, ["batch_size"]))
+    sizes = {key: size / records for *key_, size, records in zip(
+        *(arms[name] for name in ("format", "batch_size", "with_codec", "size_bytes", "records")), strict=True
+    ) for key in [tuple(key_)]}  # fmt: skip
+    base = sizes[TEN_BARS[0]]
+    lines = []
+    for place, bar in enumerate(sorted(TEN_BARS, key=lambda each: -sizes[each])):
+        size, (name, batch, codec) = sizes[bar], bar
+        words = f"{name}, {batch_words(batch)}{'' if codec == 'none' else f', {codec}'}"
+        change = "" if bar == TEN_BARS[0] else f"{100 * (size / base - 1):+.1f} %".replace("-", "−")
+        y, width = 22 + 26 * place, 340 * size / max(sizes[each] for each in TEN_BARS)
+        kind = "v3" if name == "v3" else "v2"
+        lines.append(
+            f'<text x="0" y="{y}">{words}</text><rect class="{kind}" x="250" y="{y - 13}" width="{width:.1f}" '
+            f'height="16" rx="3"/><text class="n" x="660" y="{y}">{size:.1f}</text>'
+            f'<text class="n" x="740" y="{y}">{change}</text>'
+        )
+    (ROOT / path).write_text(SVG.format(height=26 * len(TEN_BARS) + 12, bars="\n".join(lines)), encoding="utf-8")
+
+
+def report_link() -> str:
+    """Return a link to the published report: the project's URL `Report`, or the list of reports if it is not set."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Report")
+    if address:
+        return f"**[Open the report]({address})**, or write one with `make report`: it opens from disk."
+    return "**[Open the report](reports/README.md)**: `make report` writes one, and it opens from disk."
 
 
 def workload_table() -> str:

@@ -1,6 +1,6 @@
 """Compare figures that a document publishes with the real ones, and make a table of them per document.
 
-No pandas and no matplotlib: `kfbench table kip98` must answer in under two seconds.
+No pandas: `kfbench table kip98` must answer in under two seconds.
 """
 
 from collections.abc import Callable, Mapping

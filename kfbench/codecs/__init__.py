@@ -7,6 +7,8 @@ it. `make oracle` compares the bytes with Kafka's. Decompression never allocates
 bytes claim.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -72,6 +74,16 @@ def find(name: str, level: int | None = None) -> Codec:
     return codec
 
 
+@contextmanager
+def new_contexts() -> Iterator[None]:
+    """Within the `with` body, let formats compress and decompress each batch with a new context, as Kafka's clients do.
+
+    v0's lz4 frames are the exception: LEGACY_LZ4 stays as it is.
+    """
+    with CODECS.replacing([codec.with_new_contexts() for codec in CODECS.values()]):
+        yield
+
+
 class Payloads(NamedTuple):
     """n compressed payloads in one buffer: payload i is data[bounds[i]:bounds[i + 1]]. bounds: int64[n + 1]."""
 
@@ -106,5 +118,6 @@ __all__ = [
     "dictionary_number",
     "find",
     "join_payloads",
+    "new_contexts",
     "rebuilt_as",
 ]

@@ -138,6 +138,13 @@ class Codec(ABC):
             raise IllegalCombination(f"{self.name} has no level {level} (levels: {range_text})")
         return level
 
+    def with_new_contexts(self) -> "Codec":
+        """Return a codec that writes the same bytes, and makes a new context for each batch as Kafka's clients do.
+
+        It is this codec if it keeps nothing from batch to batch.
+        """
+        return self
+
     @abstractmethod
     def compress(self, data: Any, level: int | None = None) -> bytes:
         """Compress `data` (an object with a buffer) into one payload."""

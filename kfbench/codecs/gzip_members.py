@@ -13,6 +13,10 @@ class Gzip(Codec):
 
     The header has no name, no time, and "unknown" as operating system, as in JDK 16 and newer; older JDKs wrote
     operating system 0. Readers accept several members in one payload.
+
+    Every call makes a new deflate or inflate state, and Python's zlib cannot keep one. Kafka does the same: its
+    `GzipOutputStream` (a `GZIPOutputStream`) has a new `Deflater` for each batch, and `GZIPInputStream` a new
+    `Inflater`.
     """
 
     name, id, levels, default_level = "gzip", 1, range(1, 10), 6

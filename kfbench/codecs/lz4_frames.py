@@ -15,6 +15,8 @@ class Lz4(Codec):
 
     Like Kafka's readers, ours refuse blocks that depend on each other, and ignore everything after the first frame.
     The end mark may have the bit of stored blocks, and neither the content's size nor its checksum is checked.
+
+    Nothing is kept from batch to batch. But a frame in one call has its context on the C stack and needs no buffer.
     """
 
     name, id, levels, default_level, library = "lz4", 3, range(1, 18), 9, "lz4"
@@ -30,16 +32,22 @@ class Lz4(Codec):
         level = self.check_level(level) or 0
         if level < self.LEAST_FRAME_LEVEL:
             return self._high_frame(memoryview(data), level)
+        # As in Lz4BlockOutputStream: the default level is the fast compressor, any other the "high" one.
+        return self._frame(data, 0 if level == self.default_level else level)
+
+    def _frame(self, data: Any, level: int) -> bytes:
         frame: bytes = lz4.frame.compress(
             data,
-            # As in Lz4BlockOutputStream: the default level is the fast compressor, any other the "high" one.
-            compression_level=0 if level == self.default_level else level,
+            compression_level=level,
             block_size=lz4.frame.BLOCKSIZE_MAX64KB,
             block_linked=False,
             content_checksum=False,
             store_size=False,
         )
         return frame
+
+    def with_new_contexts(self) -> Codec:
+        return NewLz4()
 
     def _high_frame(self, data: memoryview, level: int) -> bytes:
         """Write a frame with the "high" compressor at a level below 3, where the library would use the fast one."""
@@ -107,6 +115,26 @@ class Lz4(Codec):
                 at = end
         except (RuntimeError, EOFError, ValueError) as error:
             raise Undecodable(f"lz4: {error}") from None
+
+
+class NewLz4(Lz4):
+    """lz4 with a new frame context for each batch, and its buffer of 64 KiB.
+
+    Kafka's `Lz4BlockOutputStream` allocates two such buffers for each batch. Reading is the same as in `Lz4`, which
+    makes a frame context for each batch, too.
+    """
+
+    def _frame(self, data: Any, level: int) -> bytes:
+        context = lz4.frame.create_compression_context()
+        head: bytes = lz4.frame.compress_begin(
+            context,
+            compression_level=level,
+            block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+            block_linked=False,
+            content_checksum=False,
+            auto_flush=True,
+        )
+        return head + lz4.frame.compress_chunk(context, data) + lz4.frame.compress_flush(context)  # type: ignore[no-any-return]
 
 
 class LegacyLz4(Lz4):

@@ -14,6 +14,8 @@ class Snappy(Codec):
 
     A block is an i32 length and compressed bytes of at most 32 KiB of input. Readers also accept one raw snappy block
     without a header, like `SnappyInputStream`.
+
+    snappy has no context to keep. Kafka makes a `SnappyOutputStream` for each batch, which reuses its buffers.
     """
 
     name, id, library = "snappy", 2, "cramjam"

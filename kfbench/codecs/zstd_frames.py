@@ -70,6 +70,9 @@ class Zstd(Codec):
             contexts.compressobj, contexts.level = self._new_compressor(number).compressobj, number
         contexts.asked = level
 
+    def with_new_contexts(self) -> Codec:
+        return NewZstd()
+
     def _new_compressor(self, level: int) -> zstandard.ZstdCompressor:
         return zstandard.ZstdCompressor(level=level)
 
@@ -172,6 +175,22 @@ class Zstd(Codec):
                 at = block[1]
         if at > len(data) or not data:
             raise Undecodable("zstd: the frame is cut short")
+
+
+class NewZstd(Zstd):
+    """zstd with a new ZSTD_CCtx or ZSTD_DCtx for each batch, which has to allocate and clear its tables.
+
+    Kafka does so: `ZstdCompression.wrapForOutput` makes a `ZstdOutputStreamNoFinalizer` of zstd-jni for each batch,
+    which calls ZSTD_createCStream and frees it at the end; `wrapForInput` makes a `ZstdInputStreamNoFinalizer`.
+    """
+
+    def compress(self, data: Any, level: int | None = None) -> bytes:
+        self._contexts.asked, self._contexts.compressobj = ..., None
+        return super().compress(data, level)
+
+    def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+        self._contexts.decompressor = self._contexts.decompressobj = None
+        return super().decompress(data, limit_bytes)
 
 
 def blocks_from(data: Buffer, start: int, at: int, checksum_bytes: int) -> Iterator[tuple[int, int, bool]]:

@@ -1,7 +1,7 @@
 """A comparison of two runs as text for a terminal. A is the first run, B the second."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,12 +13,19 @@ from kfbench.comparison.timed_arms import operation_words
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.kinds import KINDS
-from kfbench.present.names import GRID, setting
+from kfbench.present.names import GRID, REFERENCE, batch_words, level
 from kfbench.present.table import Cell, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
 SHOWN: Final = 20  # the largest number of slower cells that are shown; --json has all
 LONGEST: Final = 60
+_WORDS: Final = {  # the axes in the text of `setting`, in this order
+    "batch_size": "",
+    "key_bytes": "{}-byte keys",
+    "value_bytes": "{}-byte values",
+    "timestamp_spread_ms": "{} ms timestamp spread",
+    "headers": "{} headers per record",
+}
 
 
 def comparison_text(found: Comparison) -> str:
@@ -258,3 +265,24 @@ def _verdict(found: Comparison) -> Iterator[str]:
         )
     if found.cpu_left_out is not None:
         yield f"CPU was not compared: {found.cpu_left_out}."
+
+
+def setting(point: Mapping[str, Any]) -> str:
+    """Return a description of a point, for example: 100 records per batch, 16-byte keys."""
+    words = []
+    for axis, pattern in _WORDS.items():
+        value = point.get(axis)
+        if value is None or (axis == "headers" and value == 0):
+            continue
+        if axis == "batch_size":
+            words.append(batch_words(value))
+        elif axis == "timestamp_spread_ms" and value == 0:
+            words.append("equal timestamps")
+        elif (shown := level(axis, value)) == "null":
+            words.append(pattern.replace("-byte", "").format("null"))
+        else:
+            words.append(pattern.format(number(shown)))
+    payload = point.get("payload", REFERENCE["payload"])
+    if payload != REFERENCE["payload"]:
+        words.append(f"{payload} payload")
+    return ", ".join(words)

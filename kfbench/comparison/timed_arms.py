@@ -209,9 +209,10 @@ def _repeats(row: StoredRow) -> Key:
 
 
 def operation_words(row: StoredRow) -> str:
-    """Return an operation with its target and its caches: "encode", "convert to v1", "encode, cold".
+    """Return an operation with its target, caches and contexts: "encode", "convert to v1", "encode, cold".
 
     The result is "" for a row without an operation.
     """
     words = (row.operation or "") + (f" to {row.to_format}" if row.to_format else "")
-    return words if row.cache in (None, RESIDENT) else f"{words}, {row.cache}"
+    words = words if row.cache in (None, RESIDENT) else f"{words}, {row.cache}"
+    return f"{words}, new contexts" if row["context"] == "new" else words

@@ -26,6 +26,8 @@ class Cell:
         rounds: the number of timed rounds; 0 for kinds that are not timed.
         sample_us: the shortest time of one sample, in microseconds.
         cache: "cold" if each timed call waits for its data from memory, else "resident".
+        context: "kept" or "new": a codec keeps its context from batch to batch, or makes a new one for each. None: it
+            keeps it, or there is no codec.
         path: the broker path, such as "append", or the operation, such as "encode"; empty for kinds without either.
         to: the format that the path converts to; None if it does not convert.
         start: the number of the cell's first record in the workload; 0 unless the kind divides a workload into cells.
@@ -44,6 +46,7 @@ class Cell:
     rounds: int = 0
     sample_us: int = 0
     cache: str = "resident"
+    context: str | None = None
     path: str = ""
     to: str | None = None
     batches: int = 1
@@ -62,7 +65,8 @@ class Cell:
         path = f"; {self.path}{f' to {self.to}' if self.to else ''}" if self.path else ""
         start = f"; from record {self.start:,} on" if self.start else ""
         cache = "; cold caches" if self.cache == "cold" else ""
-        where = f"{self.workload.name}: {axes or 'defaults'}; {codec}{path}{cache}{start}"
+        context = f"; {self.context} contexts" if self.context else ""
+        where = f"{self.workload.name}: {axes or 'defaults'}; {codec}{path}{cache}{context}{start}"
         return f"{self.kind} cell {self.cell_id} ({where})"
 
     def only(self, grids: Mapping[str, tuple[str, ...]]) -> "Cell":

@@ -77,10 +77,6 @@ class Arm:
     records: float
     batches: float
     size_bytes: float
-    payload_bytes: float
-    compressed_bytes: float
-    plain_bytes: float
-    metadata_bytes: float
     source_bytes: float
     batches_untouched: float
     batches_in_place: float
@@ -92,7 +88,6 @@ class Arm:
     decompressed_bytes: float
     recompressed_bytes: float
     extra_bytes: float
-    rotated_bytes: float
     inner_loops: float
     spread: float
     cpu_ns: NDArray[np.float64]

@@ -25,6 +25,7 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         metric: its name in METRICS, or a column of the table's source.
+        key: its name in fields and in views; without it, the metric's.
         name: the heading. `{format}` stands for the value of that column. Without it, the values of `columns`.
         unit, digits: instead of the metric's own.
         columns: the columns whose values become columns of the table; instead of the table's own.
@@ -35,6 +36,7 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     metric: str
+    key: str = ""
     name: str = ""
     unit: str | None = None
     digits: int | None = None
@@ -80,50 +82,75 @@ class TableView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_hidden: bool = False
 
 
-class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A picture of one or more tables.
-
-    Args:
-        drawing: the name of a function in `kfbench.present.drawings`.
-        tables: the tables with all drawn numbers: one per panel, or one for all.
-        panels: the titles of the panels.
-        options: arguments of the function.
-    """
+class DataView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table whose rows a reader filters and draws. Its metrics have no columns of their own."""
 
     name: str
-    drawing: str
-    tables: list[str]
-    caption: str
-    alt: str
-    panels: list[str] = []
-    options: dict[str, Any] = {}
+    table: str
+
+
+class PresetView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question, and the drawing of a view's rows that answers it (`templates/view.js`).
+
+    Args:
+        view: a DataView; empty for the drawing "text".
+        label: the columns that name a row of bars.
+        where: column -> the values that are selected at first.
+        chips: the columns that the reader can change; of those in `one`, exactly one value is selected.
+        metric, beside: the metric that is drawn, and those whose numbers stand beside it.
+        base: the row that is 100 %, by its values. of_base: line and heat map show the change from the base.
+        x, y, series: the axes of a line (x, series) and of a heat map (x, y).
+    """
+
+    id: str
+    title: str
+    drawing: Literal["bars", "line", "heat", "text"]
+    caption: str = ""
+    view: str = ""
+    label: list[str] = []
+    where: dict[str, list[Scalar]] = {}
+    chips: list[str] = []
+    one: list[str] = []
+    metric: str = ""
+    beside: list[str] = []
+    base: Where = {}
+    of_base: bool = False
+    order: Literal["descending", "ascending", "stored"] = "ascending"
+    is_log: bool = False
+    x: str = ""
+    y: str = ""
+    series: str = ""
+    text: str = ""
 
 
 class SectionView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A section of a page: its title, its texts by hand, and the names of what it shows."""
+    """A section of a page: its title, its texts by hand, and the names of what it shows.
+
+    profile: the joined run whose rows it shows, if not the report's own.
+    """
 
     name: str
     title: str
     text: list[str] = []
-    figures: list[str] = []
     tables: list[str] = []
     more: list[str] = []
+    profile: str = ""
 
 
 class PageView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A page of the report.
 
     Args:
-        place: its place among the pages, ascending.
-        profile: the joined run whose rows and noise it shows, if not the report's own.
+        place: its place among the pages, ascending. Pages of one name are one page: the first one's words count.
+        answer: one sentence for its tile on the front page.
     """
 
     name: str
     short: str
     title: str
     place: int = 80
+    answer: str = ""
     lead: str = ""
-    profile: str = ""
 
 
 _KEY: Final = re.compile(r"\$[a-z]\w*")
@@ -133,8 +160,9 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joins: list[str] = []
     page: PageView | None = None
     section: list[SectionView] = []
+    view: list[DataView] = []
+    preset: list[PresetView] = []
     table: list[TableView] = []
-    figure: list[FigureView] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,15 +173,15 @@ class View:
     joins: tuple[str, ...]
     page: PageView | None
     sections: tuple[SectionView, ...]
+    data: tuple[DataView, ...]
+    presets: tuple[PresetView, ...]
     tables: tuple[TableView, ...]
-    figures: tuple[FigureView, ...]
 
 
 def read_view(path: Path) -> View:
     """Read a file of declarations.
 
-    `[defaults]` has keys of every table. `each` makes one table or figure per entry: `$key` stands for the entry's
-    value.
+    `[defaults]` has keys of every table. `each` makes one table per entry: `$key` stands for the entry's value.
 
     Raises InvalidConfig.
     """
@@ -163,7 +191,6 @@ def read_view(path: Path) -> View:
         tables = msgspec.convert(parsed.get("table", []), list[dict[str, Any]])
         parsed["table"] = [one for each in tables for one in _each(_with_defaults(each, defaults))]
         parsed["table"] = [_metrics(one) for one in parsed["table"]]
-        parsed["figure"] = [one for each in parsed.get("figure", []) for one in _each(each)]
         found = msgspec.convert(parsed, _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, KeyError) as error:
         raise InvalidConfig(f"{path.name}: {error.args[0]}") from error
@@ -172,8 +199,9 @@ def read_view(path: Path) -> View:
         joins=tuple(found.joins),
         page=found.page,
         sections=tuple(found.section),
+        data=tuple(found.view),
+        presets=tuple(found.preset),
         tables=tuple(found.table),
-        figures=tuple(found.figure),
     )
 
 

@@ -24,7 +24,7 @@ from kfbench.measure.paths import PATHS
 from kfbench.present.arms import arms_of, keys, lost_of, work_words
 from kfbench.present.declaration import Metric, TableView, Where, nearest
 from kfbench.present.names import AXES, MAIN, in_order, level
-from kfbench.present.rows import Rows, as_cell, at_reference
+from kfbench.present.rows import Rows, as_cell, at_reference, matches
 from kfbench.present.table import Cell, Column, Interval, Table
 
 GIB: Final = 1 << 30
@@ -142,6 +142,8 @@ class BuiltTable:
     def __init__(self, view: TableView, source: Source, place: str) -> None:
         self.view, self._source, self._place = view, source, place
         self._where: Where = dict(view.where)
+        self.shown_keys: list[tuple[Any, ...]] = []  # the values of the rows' columns of `table`, row by row
+        self.places: dict[str, int] = {}  # the key of a metric -> its first column in `table`, if it has any number
         if view.at:
             named = {*view.rows, *view.columns, *view.free, *view.over}
             self._where = dict(at_reference(self._where, [*named]))
@@ -183,7 +185,7 @@ class BuiltTable:
         if frame.empty:
             return frame
         for name, wanted in self._where.items():
-            frame = frame[_matches(frame[name], wanted)]
+            frame = frame[matches(frame[name], wanted)]
         return frame.reset_index(drop=True)
 
     @property
@@ -250,7 +252,7 @@ class BuiltTable:
         """Return a mask: the arms that have a metric's number."""
         mask = np.ones(len(self.arms), bool)
         for name, value in metric.of.items():
-            mask &= _matches(self.arms[name], value).to_numpy(bool)
+            mask &= matches(self.arms[name], value).to_numpy(bool)
         return mask
 
     def _joined(self, metric: Metric, values: Sequence[Any], members: int) -> Cell:
@@ -277,6 +279,10 @@ class BuiltTable:
         """The values of the rows' columns, in the order of the table."""
         return self._ordered(self.view.rows)
 
+    def ordered_values(self, name: str) -> list[Any]:
+        """Return the values of a column in the order of the table."""
+        return [value for (value,) in self._ordered([name])]
+
     def _ordered(self, names: Sequence[str], of: pd.DataFrame | None = None) -> list[tuple[Any, ...]]:
         frame = self.arms if of is None else of
         found = list(dict.fromkeys(keys(frame, names)))
@@ -301,18 +307,20 @@ class BuiltTable:
                                    for key in self.row_keys]  # fmt: skip
         for metric in self.view.metrics:
             for column, numbers in self._columns(metric):
+                self.places.setdefault(metric.key or metric.metric, len(columns))
                 columns.append(column)
                 for row, number in zip(cells, numbers, strict=True):
                     row.append(number)
         first = len(self.view.rows)
-        kept = [row for row in cells if any(cell is not None and cell != "" for cell in row[first:])]
+        kept = [at for at, row in enumerate(cells) if any(cell is not None and cell != "" for cell in row[first:])]
         if not kept:
             return None
+        self.shown_keys = [self.row_keys[at] for at in kept]
         return Table(
             name=self.view.name,
             caption=self.view.caption,
             columns=tuple(columns),
-            rows=tuple(map(tuple, kept)),
+            rows=tuple(tuple(cells[at]) for at in kept),
             notes=tuple(self.view.notes),
         )
 
@@ -343,13 +351,8 @@ class BuiltTable:
             if present < self.view.least_share * len(numbers) and not is_main:
                 continue
             words = ", ".join(str(level(name, value)) for name, value in named.items())
-            heading = metric.name.format(**named) if metric.name else words
+            heading = metric.name.format(**named) or words or (metric.key or metric.metric).replace("_", " ")
             yield Column(name=heading, unit=unit, digits=digits), numbers
-
-
-def _matches(column: "pd.Series[Any]", wanted: Any) -> "pd.Series[bool]":
-    """Return a mask: the rows with a wanted value, or with one of a list."""
-    return column.isin(wanted if isinstance(wanted, list) else [wanted])
 
 
 _JOINS: Final[Mapping[str, Callable[[list[float]], float]]] = {
@@ -375,7 +378,7 @@ def _own_order(name: str, values: Sequence[Any]) -> list[Any]:
     elif name == "operation":
         ordered = sorted(known, key=lambda each: [*OPERATIONS, *PATHS, each].index(each))
     elif name == "with_codec":
-        ordered = sorted(known, key=lambda each: (each != "none", each))
+        ordered = sorted(known, key=lambda each: (each != "none", each.split()[0], int("0" + each.partition(" ")[2])))
     elif all(isinstance(each, int | float) for each in known) or name == "label":
         ordered = sorted(known)
     else:

@@ -22,11 +22,13 @@ FORMATS: Final[Mapping[str, Callable[[float], str]]] = {
     "bytes1": lambda value: f"{number(value, 1)} bytes",
     "ns0": lambda value: f"{number(value, 0)} ns",
     "s2": lambda value: f"{number(value, 2)} s",
+    "usd2": lambda value: f"US$ {number(value, 2)}",
     "x2": lambda value: f"{number(value, 2)} ×",
     "count0": lambda value: number(value, 0),
 }
 _FIELD: Final = re.compile(r"\{([^{}]*)\}")
 _PARTS: Final = re.compile(r"([\w-]+)\.(\w+)\[([^\]]*)\]:(\w+)")
+_UNIT: Final = re.compile(r"(?<=\d) (?=[%×]|n?s\b)|(?<=US\$) ")
 _HOW: Final = ("least", "most", "median", "count", "sum")
 
 
@@ -39,12 +41,12 @@ class Unmeasured(Exception):
 
 
 def filled(text: str, tables: Mapping[str, BuiltTable], place: str) -> str:
-    """Return a text with its numbers.
+    """Return a text with its numbers, each in one line with its unit (no-break spaces).
 
     place: the file and the key of the text, for messages. Raises InvalidConfig for anything in braces that is no field,
     and for an unknown name; Unmeasured if the tables have no such number.
     """
-    return _FIELD.sub(lambda found: _value(found[1], tables, place), text)
+    return _UNIT.sub("\N{NO-BREAK SPACE}", _FIELD.sub(lambda found: _value(found[1], tables, place), text))
 
 
 def _value(field: str, tables: Mapping[str, BuiltTable], place: str) -> str:
@@ -90,7 +92,7 @@ def _metric(built: BuiltTable, name: str, where: str) -> Metric:
     """Return the metric of a field: one of the table's, or any other that its rows have."""
     stem, _, how = name.rpartition("_")
     for metric in built.view.metrics:
-        if metric.metric == name and metric.how == "mean":
+        if metric.key == name or (not metric.key and metric.metric == name and metric.how == "mean"):
             return metric
         if metric.metric == stem and metric.how == how:
             return metric

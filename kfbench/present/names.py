@@ -1,7 +1,6 @@
 """The formats that are shown, and their order. Names of the axes of the benchmark's grid, such as batch size.
 
-A point has one value for each axis. The reference point has the default value of each axis. Points, batches and codecs
-are written as words, and values of data frames as cells of tables.
+Batches and codecs are written as words, and values of axes as cells of tables.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +17,6 @@ NEW: Final = "v3"  # the proposal that sentences compare with BASE_FORMAT
 HEADERS_FIRST: Final = f"{NEW}-headers-first"  # KIP-931's additional proposal
 MAIN: Final = (*sorted(SHIPPED), NEW)  # a table has a column for each, even if it contains only dashes
 OLD: Final = MAIN[: MAIN.index(BASE_FORMAT)]
-# Pictures and sentences show only these, because fourteen lines are too many. Tables show every format.
-PICTURED: Final = (*MAIN, f"{NEW}-attributes-only", f"{NEW}-header-only")
 
 GRID: Final = "grid"
 _DEFAULTS: Any = WORKLOADS[GRID]
@@ -39,13 +36,6 @@ AXES: Final = {
     "producer": Column(name="producer id"),
     "append_time": Column(name="log append time"),
 }
-_WORDS: Final = {  # the axes in the text of `setting`, in this order
-    "batch_size": "",
-    "key_bytes": "{}-byte keys",
-    "value_bytes": "{}-byte values",
-    "timestamp_spread_ms": "{} ms timestamp spread",
-    "headers": "{} headers per record",
-}
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -60,27 +50,6 @@ def level(axis: str, value: Any) -> Cell:
     if axis in ("producer", "append_time"):
         return bool(value)
     return value if isinstance(value, str) else float(value) if axis == "null_share" else int(value)
-
-
-def setting(point: Mapping[str, Any]) -> str:
-    """Return a description of a point, for example: 100 records per batch, 16-byte keys."""
-    words = []
-    for axis, pattern in _WORDS.items():
-        value = point.get(axis)
-        if value is None or (axis == "headers" and value == 0):
-            continue
-        if axis == "batch_size":
-            words.append(batch_words(value))
-        elif axis == "timestamp_spread_ms" and value == 0:
-            words.append("equal timestamps")
-        elif (shown := level(axis, value)) == "null":
-            words.append(pattern.replace("-byte", "").format("null"))
-        else:
-            words.append(pattern.format(number(shown)))
-    payload = point.get("payload", REFERENCE["payload"])
-    if payload != REFERENCE["payload"]:
-        words.append(f"{payload} payload")
-    return ", ".join(words)
 
 
 def record_words(size: float) -> str:

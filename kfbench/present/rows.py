@@ -90,13 +90,7 @@ class Rows:
                 raise UnknownColumn(name)
             if wanted == "any":
                 continue
-            column = rows[name]
-            if isinstance(wanted, list):
-                rows = rows[column.isin(wanted) | (column.isna() & (NULL in wanted))]
-            elif wanted == NULL:
-                rows = rows[column.isna()]
-            else:
-                rows = rows[(column == wanted).fillna(False)]
+            rows = rows[matches(rows[name], wanted)]
         return rows if "arm" in where else rows[rows["arm"].fillna("") != AA]
 
     def arms(self, where: Where) -> pd.DataFrame:
@@ -142,6 +136,12 @@ def is_elsewhere(rows: pd.DataFrame) -> pd.Series:
     timed = rows["cpu_ns"].notna() & (rows["kind"] != "broker") & rows["host"].notna() & (rows["status"] == "ok")
     cells = rows[timed].groupby("host")["cell_id"].nunique().sort_index()
     return timed & (rows["host"] != cells.idxmax()) if len(cells) > 1 else timed & False
+
+
+def matches(column: "pd.Series[Any]", wanted: Any) -> "pd.Series[bool]":
+    """Return a mask: True for rows with a wanted value. A list means one of its items, NULL a missing value."""
+    values = wanted if isinstance(wanted, list) else [wanted]
+    return column.isin(values) | (column.isna() & (NULL in values))
 
 
 def at_reference(where: Where, free: Sequence[str]) -> Where:

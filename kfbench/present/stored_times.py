@@ -1,8 +1,7 @@
 """CPU times stored in datasets/: other implementations, and Java (JMH).
 
 `make peers` timed other implementations (peers) and kfbench on the same records, in the same rounds, on one host. `make
-jmh` timed the same formats in Java, and our kernels on the same batches. `python -m tools.jmh_published` repeated a
-published table of allocated bytes. Their hosts may differ from a run's host.
+jmh` timed the same formats in Java, and our kernels on the same batches. Their hosts may differ from a run's host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,20 +45,6 @@ OUR_OPERATIONS: Final[Mapping[str, OurOperation]] = {
     "validate": "append",
 }
 """Operation in Java -> the operation of our kernels beside it."""
-
-PUBLISHED_FILE: Final = DATASETS / "second-opinion" / "published.json"
-WHOLE, BODILESS = "whole", "withoutBodies"
-PUBLISHED: Final[Mapping[tuple[str, str], int]] = {
-    ("none", WHOLE): 90_120,
-    ("none", BODILESS): 90_120,
-    ("gzip", WHOLE): 243_530,
-    ("gzip", BODILESS): 32_811,
-    ("lz4", WHOLE): 285_592,
-    ("lz4", BODILESS): 74_873,
-    ("zstd", WHOLE): 359_726,
-    ("zstd", BODILESS): 154_769,
-}
-"""Codec and reading -> allocated bytes per batch, as published."""
 
 
 class _PeerArm(msgspec.Struct):
@@ -116,22 +101,17 @@ class Peers:
     """The contents of the file with the times of other implementations (peers).
 
     Args:
-        load: the load average of the host over one minute at the end. It includes this measurement.
+        manifest: as in a run: `started`, `environment`, `noise`.
         versions: peer -> its version, in the order of the table's columns.
         machines: peer that does not run in Python -> its virtual machine.
-        noise: the failed noise checks in words.
         spread: the spread between arms, which widens the intervals of ratios.
         other_threads: peer -> CPU time of its process's other threads, as a share of the timed thread's.
         ns: CPU time per record in ns, float64[rounds]. All measurements of an operation were timed in the same rounds.
     """
 
-    host: str
-    cpu: str
-    load: float | None
-    measured: str
+    manifest: Mapping[str, Any]
     versions: Mapping[str, str]
     machines: Mapping[str, str]
-    noise: Sequence[str]
     spread: float
     ns: Mapping[ArmKey, NDArray[np.float64]]
     differences: Sequence[PeerDifference]
@@ -159,13 +139,9 @@ def load_peers(path: Path = PEERS_FILE) -> Peers | None:
         for arm in cell.arms
     }
     return Peers(
-        host=file.environment["host"],
-        cpu=file.environment["cpu"] or file.environment["machine"],
-        load=file.environment.get("load_1_min"),
-        measured=file.measured[:10],
+        manifest={"started": file.measured, "environment": file.environment, "noise": noise_facts(rows)},
         versions=file.peers,
         machines=file.machines,
-        noise=noise_facts(rows)["seen"],
         spread=spreads(rows).get("cpu", 0.0),
         ns=ns,
         differences=file.differences,
@@ -236,29 +212,3 @@ class _JmhFile(msgspec.Struct, frozen=True):
 def jmh_runs(path: Path = JMH_FILE) -> list[JmhRun]:
     """Read the file of JMH's runs; empty if there is none."""
     return msgspec.json.decode(path.read_bytes(), type=_JmhFile).runs if path.is_file() else []
-
-
-class _PublishedRow(msgspec.Struct, frozen=True):
-    codec: str
-    reading: str
-    bytes_per_batch: float
-
-
-class Published(msgspec.Struct, frozen=True):
-    """The stored repetition. kafka: its version."""
-
-    kafka: str
-    jvm: str
-    measured: str
-    rows: list[_PublishedRow]
-
-    @property
-    def largest_difference(self) -> float:
-        """The largest relative difference from a published number."""
-        return max(abs(row.bytes_per_batch / PUBLISHED[row.codec, row.reading] - 1) for row in self.rows)
-
-
-@lru_cache(maxsize=1)
-def load_published(path: Path = PUBLISHED_FILE) -> Published | None:
-    """Read the stored repetition; None if there is none."""
-    return msgspec.json.decode(path.read_bytes(), type=Published) if path.is_file() else None

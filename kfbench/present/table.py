@@ -1,6 +1,6 @@
 """Tables of results, as text for a terminal, as Markdown and as HTML. Reports format all their numbers here.
 
-This module needs neither pandas nor matplotlib, so `kfbench table` answers in well under two seconds.
+This module needs no pandas, so `kfbench table` answers in well under two seconds.
 """
 
 import re
@@ -36,7 +36,7 @@ class Band(NamedTuple):
 
 
 class Ranked(str):
-    """A cell that shows text but is sorted by the number `rank`. Cells with rank None come last."""
+    """A cell that shows text and stands for the number `rank`, if it has one."""
 
     rank: float | None
 
@@ -115,7 +115,7 @@ class Table:
         return "\n".join([self.caption, "", *text_table([head, *body], right, has_rule=True), *self.notes])
 
     def to_html(self, wrap: bool = False) -> str:
-        """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its number, for sorting.
+        """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its number, for the copy.
 
         It has five digits, or all digits of a whole number.
 

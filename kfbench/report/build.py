@@ -3,19 +3,16 @@
 What the run has no rows for is left out, and the table `missing` lists it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import pandas as pd
 
 from kfbench.errors import InvalidConfig
 from kfbench.present.declaration import (
-    FigureView,
-    PageView,
     SectionView,
     TableView,
     View,
@@ -23,40 +20,52 @@ from kfbench.present.declaration import (
     read_view,
     unique_tables,
 )
-from kfbench.present.drawings import draw
 from kfbench.present.engine import BuiltTable, Source
 from kfbench.present.fields import Unmeasured, filled
-from kfbench.present.page import Figure
 from kfbench.present.rows import Runs
-from kfbench.present.table import Interval, Ranked, Table
+from kfbench.present.table import Interval, Ranked, Table, prose
+from kfbench.present.views import plain_table, preset_json, rows_of, view_json
 from kfbench.report.sources import SOURCES
 from kfbench.report.view_packages import VIEWS, SourceFunction
 
 OWN: Final = Path(__file__).parent / "views"
 FRONT: Final = "index"  # the page that has the calculator
+DIGITS: Final = 10  # of a number in tables.json
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of a page, ready to print. command: measures its rows again; empty if it is unknown."""
+    """A section of a page, ready to print.
+
+    run: the machine and noise of the joined run whose rows it shows; empty for the report's own. command: measures its
+    rows again; empty if it is unknown.
+    """
 
     name: str
     title: str
     text: tuple[str, ...]
-    figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
     more: tuple[Table, ...]
+    run: str
     command: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page, ready to print. manifest: that of the run whose rows it shows."""
+    """A page, ready to print.
 
-    view: PageView
+    title, lead, answer: its words with their numbers. views: the rows and presets for the page's script; None without
+    presets. plain: the rows of the first preset, for a page without a script.
+    """
+
+    name: str
+    short: str
+    title: str
     lead: str
+    answer: str
     sections: tuple[Section, ...]
-    manifest: Mapping[str, Any]
+    views: Mapping[str, Any] | None
+    plain: Table | None
 
 
 def all_views() -> list[View]:
@@ -67,7 +76,7 @@ def all_views() -> list[View]:
 def joined_profiles() -> list[str]:
     """Return the profiles whose newest run the report joins."""
     views = all_views()
-    return sorted({name for view in views for name in (*view.joins, view.page.profile if view.page else "")} - {""})
+    return sorted({name for view in views for name in (*view.joins, *(each.profile for each in view.sections))} - {""})
 
 
 class Report:
@@ -75,7 +84,8 @@ class Report:
 
     Args:
         runs: the rows.
-        is_strict: a field in a text without a number is an error. Otherwise the text is left out.
+        is_strict: a field in a text without a number and an unknown value of a preset are errors. Otherwise they are
+            left out.
     """
 
     def __init__(self, runs: Runs, *, is_strict: bool = False) -> None:
@@ -87,7 +97,6 @@ class Report:
                 raise InvalidConfig(f"{each.path.name}: two sources are named {twice[0]}")
             self._sources |= each.sources
         self._declared = unique_tables(self._views)
-        self._figures = {figure.name: (view, figure) for view in self._views for figure in view.figures}
         self._frames: dict[str, pd.DataFrame] = {}
         self._missing: dict[str, str] = {}
         self.tables = _Lazy(self._declared, self._built)
@@ -99,8 +108,9 @@ class Report:
     def _source(self, view: View, table: TableView) -> Source:
         if table.source == "run":
             return Source(rows=self.runs.own)
-        if table.source not in self._sources and table.source in self.runs.joined:
-            return Source(rows=self.runs.joined[table.source])
+        if table.source not in self._sources and table.source in joined_profiles():
+            rows = self.runs.joined.get(table.source)
+            return Source(frame=pd.DataFrame()) if rows is None else Source(rows=rows)
         if table.source not in self._sources:
             known = ["run", *self.runs.manifests, *self._sources]
             raise InvalidConfig(f"{view.path.name}: table {table.name}: no source {table.source}"
@@ -111,31 +121,83 @@ class Report:
 
     @cached_property
     def pages(self) -> list[Page]:
-        """The pages that have a section, in their order. The front page comes first."""
-        found = sorted(
-            (view for view in self._views if view.page), key=lambda view: view.page.place if view.page else 0
-        )
-        pages = [self._page(view, view.page) for view in found if view.page]
-        return [page for page in pages if page.sections or page.view.name == FRONT]
+        """The pages that have a section or a preset, in their order. The front page comes first."""
+        by_name: dict[str, list[View]] = {}
+        places = {view.page.name: view.page.place for view in reversed(self._views) if view.page}
+        for view in self._views:
+            if view.page:
+                by_name.setdefault(view.page.name, []).append(view)
+        found = [self._page(by_name[name]) for name in sorted(by_name, key=lambda name: places[name])]
+        return [page for page in found if page.sections or page.views or page.name == FRONT]
 
-    def _page(self, view: View, page: PageView) -> Page:
-        lead = (
-            self._text(page.lead, page.title, f"{view.path.name}: page {page.name}") or ""
-        )  # the table `missing` is last
-        sections = [each for section in view.sections if (each := self._section(view, section))]
-        return Page(
-            view=page,
-            lead=lead,
-            sections=tuple(sections),
-            manifest=self.runs.manifests.get(page.profile) or self.runs.manifests["run"],
+    def _page(self, views: Sequence[View]) -> Page:
+        """Return a page from all declarations that belong to it. The first one has its words."""
+        page, place = views[0].page, f"{views[0].path.name}: page"
+        assert page is not None
+        # The words come first, because the table `missing` of a section lists those that are left out.
+        words = {name: self._text(getattr(page, name), page.short, place) or "" for name in ("title", "lead", "answer")}
+        found = [each for view in views for section in view.sections if (each := self._section(view, section))]
+        shown = self._presets(views)
+        first = next((each for each in shown["presets"] if each["drawing"] != "text"), None) if shown else None
+        plain = plain_table(first, shown["views"][first["view"]]) if shown and first else None
+        return Page(name=page.name, short=page.short, sections=tuple(found), views=shown, plain=plain, **words)
+
+    def _presets(self, views: Sequence[View]) -> dict[str, Any] | None:
+        """Return the presets of a page that have rows, with the rows of their views."""
+        shown: dict[str, Any] = {}
+        presets: list[dict[str, Any]] = []
+        for view in views:
+            place = f"{view.path.name}: preset"
+            for preset in view.presets:
+                words = {name: self._text(getattr(preset, name), preset.title, place) for name in ("caption", "text")}
+                if preset.drawing == "text":
+                    if words["text"]:
+                        presets.append({"id": preset.id, "title": preset.title, "drawing": "text", **_html(words)})
+                    continue
+                if preset.view not in shown and (rows := self._rows_of_view(view, preset.view)):
+                    shown[preset.view] = rows
+                if preset.view in shown:
+                    each = preset_json(
+                        preset, shown[preset.view], f"{place} {preset.id}", **_html(words), is_strict=self._is_strict
+                    )
+                    drawn_column = shown[preset.view]["columns"][preset.metric]
+                    if any(drawn_column[row] is not None for row in rows_of(each, shown[preset.view])):
+                        presets.append(each)
+                        continue
+                self._missing.setdefault(preset.title, f"no rows of {preset.view}")
+        drawn = [preset for preset in presets if preset["drawing"] != "text"]
+        return (
+            {"views": shown, "presets": [*drawn, *(each for each in presets if each not in drawn)]} if drawn else None
         )
+
+    def _rows_of_view(self, view: View, name: str) -> dict[str, Any] | None:
+        data = next((each for each in view.data if each.name == name), None)
+        if data is None or data.table not in self._declared:
+            raise InvalidConfig(f"{view.path.name}: no view {name}{nearest(name, [each.name for each in view.data])}")
+        table = self.tables[data.table].table
+        if table is None:
+            return None
+        source = self._declared[data.table][1].source
+        measured_apart = self._frames[source].attrs.get("manifest") if source in self._frames else None
+        manifest = measured_apart or self.runs.manifests.get(source) or self.runs.manifests["run"]
+        environment = manifest["environment"]
+        version = environment.get("packages", {}).get("kfbench", "")
+        cite = {
+            "source": f"kfbench {version} on {environment.get('cpu') or environment.get('machine')}",
+            "date": str(manifest["started"])[:10],
+            "revision": (environment.get("git_revision") or "unknown")[:12],
+            "table": data.table,
+        }
+        return view_json(self.tables[data.table], table, run_words(manifest), cite)
 
     def _section(self, view: View, section: SectionView) -> Section | None:
         place = f"{view.path.name}: section {section.name}"
         tables = self._shown(section.tables, place)
         more = self._shown(section.more, place)
-        if section.tables and section.tables[0] not in [table.name for table in tables]:
-            self._missing.setdefault(section.title, f"no rows of {section.tables[0]}")
+        declared = [*section.tables, *section.more]
+        lacks_first = section.tables and section.tables[0] not in [table.name for table in tables]
+        if lacks_first or (declared and not tables and not more):
+            self._missing.setdefault(section.title, f"no rows of {declared[0]}")
             return None
         texts = [text for each in section.text if (text := self._text(each, section.title, place))]
         if not tables and not texts:
@@ -144,9 +206,9 @@ class Report:
             name=section.name,
             title=section.title,
             text=tuple(texts),
-            figures=tuple(self._drawn(section.figures, place)),
             tables=tuple(tables),
             more=tuple(more),
+            run=run_words(self.runs.manifests[section.profile]) if section.profile in self.runs.manifests else "",
             command=self._command(section),
         )
 
@@ -166,22 +228,10 @@ class Report:
                 raise InvalidConfig(f"{place}: no table {name}{nearest(name, self._declared)}")
         return [table for name in names if (table := self.tables[name].table)]
 
-    def _drawn(self, names: list[str], place: str) -> Iterator[Figure]:
-        for name in names:
-            if name not in self._figures:
-                raise InvalidConfig(f"{place}: no figure {name}{nearest(name, self._figures)}")
-            view, figure = self._figures[name]
-            built = self._shown(figure.tables, f"{view.path.name}: figure {name}")
-            words = _with_words(figure, self._text, view) if len(built) == len(figure.tables) else None
-            if words and (drawn := draw(words, built)):
-                is_hidden = any(self._declared[table][1].is_hidden for table in figure.tables)
-                yield replace(drawn, numbers="") if is_hidden else drawn
-            else:
-                self._missing.setdefault(f"Figure {name}", f"no rows of {', '.join(figure.tables)}")
-
     def _command(self, section: SectionView) -> str:
         """Return the command that measures the rows of a section again; empty without rows of a run of its own."""
-        arms = [self.tables[name].arms for name in section.tables if self._declared[name][1].source == "run"]
+        names = [*section.tables, *section.more]
+        arms = [self.tables[name].arms for name in names if self._declared[name][1].source == "run"]
         found = [each for each in arms if len(each) and "grid" in each]
         if not found:
             return ""
@@ -194,7 +244,7 @@ class Report:
 
     @cached_property
     def json(self) -> dict[str, Any]:
-        """Every table by name: its caption, columns and rows, with unrounded numbers.
+        """Every table by name: its caption, columns and rows, with numbers of DIGITS significant digits.
 
         An interval takes three columns: its median, and its ends as "NAME low" and "NAME high". A number that is shown
         as words takes two: the number, and "NAME words".
@@ -221,11 +271,25 @@ class _Lazy(Mapping[str, BuiltTable]):
         return len(self._names)
 
 
-def _with_words(figure: FigureView, text: Callable[[str, str, str], str | None], view: View) -> FigureView:
-    place = f"{view.path.name}: figure {figure.name}"
-    words = {name: text(getattr(figure, name), f"Figure {figure.name}", place) or "" for name in ("caption", "alt")}
-    words["alt"] = words["alt"] or words["caption"] or figure.name  # a picture has a description in every run
-    return msgspec.structs.replace(figure, **words)
+def run_words(manifest: Mapping[str, Any]) -> str:
+    """Return when and on which machine a run was measured, and its noise."""
+    environment = manifest["environment"]
+    machine = environment.get("cpu") or environment.get("machine")
+    return f"Measured {str(manifest['started'])[:10]} on {machine}. {noise_state(manifest)}."
+
+
+def noise_state(manifest: Mapping[str, Any]) -> str:
+    """Return the state of a run with the number of passed checks, such as "Quiet run: 7 of 7 noise checks passed"."""
+    facts = manifest.get("noise")
+    if not facts:
+        return "Noise not checked"
+    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
+    state = "Noisy run" if facts["noisy"] else "Quiet run"
+    return f"{state}: {sum(passed)} of {len(passed)} noise checks passed" if passed else state
+
+
+def _html(words: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: prose(text or "") for name, text in words.items()}
 
 
 def failures(runs: Runs) -> pd.DataFrame:
@@ -240,7 +304,7 @@ def failures(runs: Runs) -> pd.DataFrame:
 
 
 def as_json(table: Table) -> dict[str, Any]:
-    """Return a table as plain values: caption, columns, rows."""
+    """Return a table as plain values: caption, columns, rows. Numbers have DIGITS significant digits."""
     columns: list[str] = []
     parts: list[tuple[str, ...]] = []
     for place, column in enumerate(table.columns):
@@ -250,7 +314,11 @@ def as_json(table: Table) -> dict[str, Any]:
         parts.append(("", " low", " high") if has_interval else ("", " words") if has_words else ("",))
         columns += [f"{column.name} {column.unit}".strip() + part for part in parts[-1]]
     rows = [
-        [value for cell, part in zip(row, parts, strict=True) for value in _values(cell, len(part))]
+        [
+            float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+            for cell, part in zip(row, parts, strict=True)
+            for value in _values(cell, len(part))
+        ]
         for row in table.rows
     ]
     return {"caption": table.caption, "columns": columns, "rows": rows}

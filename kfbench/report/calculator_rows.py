@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kfbench.codecs import CODECS
-from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.migration.bills import month_facts
 from kfbench.present.calculator.data import NONE, Content, Numbers, mean_settings
@@ -33,19 +33,15 @@ OTHERS: Final = (
     "header_key_bytes", "header_value_bytes", "payload", "offset_stride", "base_timestamp_ms", "producer", "append_time"
 )  # fmt: skip
 ON_GRID: Final[Where] = {"workload": GRID, "research": False} | {axis: REFERENCE[axis] for axis in OTHERS}
-RIVALS: Final = "rivals"
-BEST: Final = "best"  # the arm of a container that was tuned to be small
+DIGITS: Final = 4  # of bytes per record: the page multiplies them by a thousand records
+CODEC_CPU: Final = "codec-cpu"  # the joined profile with a grid of batch size and value size under each codec
 
 
 def report_content(runs: Runs) -> Content:
-    """Return what the calculator of a report shows: the rows of its run, and those of other containers."""
-    return Content(
-        month=month_facts(),
-        cells=grid_cells(runs.own),
-        workloads=workload_cells(runs.own),
-        rivals=rival_bytes(runs.joined[RIVALS]) if RIVALS in runs.joined else {},
-        operations=OPERATIONS,
-    )
+    """Return what the calculator of a report shows: the rows of CODEC_CPU if it is joined, and those of its own run."""
+    of_runs = [runs.joined[CODEC_CPU]] if CODEC_CPU in runs.joined else []
+    cells = [cell | {"run": run} for run, rows in enumerate([*of_runs, runs.own]) for cell in grid_cells(rows)]
+    return Content(month=month_facts(), cells=cells, workloads=workload_cells(runs.own), operations=OPERATIONS)
 
 
 def grid_cells(rows: Rows) -> list[Numbers]:
@@ -59,7 +55,7 @@ def grid_cells(rows: Rows) -> list[Numbers]:
     for row in sizes[_has_default_level(sizes) & (sizes["codec"] != NONE)].itertuples() if len(sizes) else ():
         cell = cells[str(row.cell_id)]
         cell["settings"] = cell["settings"] or _grid_settings(row)
-        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, 2)
+        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, DIGITS)
     for row, ratio in _timed(rows, ON_GRID):
         cell = cells[str(row["cell_id"])]
         cell["settings"] = cell["settings"] or _grid_settings(row)
@@ -74,7 +70,10 @@ def _has_default_level(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interval | None]]:
-    """Yield each CPU time under a codec's default level with its ratio to v2; None for v2 itself."""
+    """Yield each CPU time with its ratio to v2; None for v2 itself.
+
+    Under a codec: of its default level, with a new context per batch, as Kafka's producer makes it.
+    """
     where = {**where, "kind": "cpu", "cache": "resident"}
     arms = rows.arms(where)
     if arms.empty:
@@ -83,9 +82,11 @@ def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interva
     bases = rows.based(where, base)
     is_default = _has_default_level(arms)
     for (_, arm), place, is_wanted in zip(arms.iterrows(), rows.bases(arms, where, base), is_default, strict=True):
-        if is_wanted and arm["format"] == BASE_FORMAT:
+        if not is_wanted or (arm.get("context") == "new") != (arm["codec"] != NONE):
+            continue
+        if arm["format"] == BASE_FORMAT:
             yield arm, None
-        elif is_wanted and place is not None:
+        elif place is not None:
             yield arm, rows.paired(arm, bases.iloc[place])
 
 
@@ -106,7 +107,7 @@ def workload_cells(rows: Rows) -> list[Numbers]:
     for row in sizes[_has_default_level(sizes)].itertuples() if len(sizes) else ():
         name = str(row.workload)
         cell = cells.setdefault(name, {"name": name, "settings": {}, "bytes": {}, "cpu": {}})
-        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, 2)
+        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, DIGITS)
         if row.format == BASE_FORMAT and row.codec == NONE and isinstance(row.field_bytes, str):
             cell["settings"] = mean_settings(json.loads(row.field_bytes), row.records, row.batches)
     for arm, ratio in _timed(rows, where):
@@ -126,23 +127,3 @@ def _add_cpu(cell: Numbers, row: "pd.Series[Any]", ratio: Interval | None) -> No
     else:
         median, low, high = (round(1000 * end) for end in (ratio.median, ratio.low, ratio.high))
         of_codec[row["format"]] = [median, low - median, high - median]
-
-
-def rival_bytes(rows: Rows) -> dict[str, Numbers]:
-    """Return workload -> codec -> [name, bytes per record, those of v2] of each container, in the workload's batches.
-
-    v2 was measured again on the records of the containers, which may be fewer than those of the workload's cell.
-    """
-    arms = rows.arms({"kind": RIVALS, "batch_size": "null"})
-    if arms.empty:
-        return {}
-    arms = arms[arms["size_bytes"].notna()].assign(size=arms["size_bytes"] / arms["records"])
-    tuned = set(rows.select({"kind": RIVALS, "arm": BEST})["format"])
-    is_base = arms["format"] == BASE_FORMAT
-    bases = {(row.workload, row.codec): row.size for row in arms[is_base].itertuples()}
-    found: dict[str, Numbers] = {}
-    for row in arms[arms["format"].isin(tuned) & ~arms["format"].isin(FORMATS)].itertuples():
-        if base := bases.get((row.workload, row.codec)):
-            of_codec = found.setdefault(row.workload, {}).setdefault(row.codec, [])
-            of_codec.append([row.format, round(row.size, 2), round(base, 2)])
-    return found

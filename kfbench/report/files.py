@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow.parquet as pq
+from markupsafe import Markup
 
 from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.schema import SCHEMA_VERSION
-from kfbench.present.calculator.data import explorer_parts
+from kfbench.present.calculator.data import explorer_parts, script_json
 from kfbench.present.page import environment_of, html
 from kfbench.present.table import listed
-from kfbench.report.build import FRONT, Report, joined_profiles
+from kfbench.report.build import FRONT, Report, joined_profiles, noise_state
 from kfbench.report.calculator_rows import report_content
 from kfbench.report.joined import joined_runs, runs_of
 from kfbench.store import Run
@@ -69,29 +70,19 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     shown = _shown(run, report) | {"joined": [f"{JOINED}/{profile}" for profile in others]}
     formats = sorted(measured)
     for page in report.pages:
-        own = {"page": page, "quiet": noise_state(page.manifest), "subtitle": subtitle(page.manifest)}
-        if page.view.name == FRONT:
+        own: dict[str, Any] = {"page": page, "views": Markup(script_json(page.views)) if page.views else ""}
+        if page.name == FRONT:
             own["explorer"] = explorer_parts(report_content(report.runs))
-        template = "front.html" if page.view.name == FRONT else "chapter.html"
-        yield f"{page.view.name}.html", html(shown | own, formats, template).encode()
+        template = "front.html" if page.name == FRONT else "chapter.html"
+        yield f"{page.name}.html", html(shown | own, formats, template).encode()
     yield "README.md", _markdown(shown | {"page": report.pages[0]}).encode()
-    for section in report.pages[0].sections:
-        for figure in section.figures:  # the other pages hold their own
-            yield f"figures/{figure.name}.svg", figure.svg.encode()
-    yield "tables.json", (json.dumps(report.json, ensure_ascii=False) + "\n").encode()
+    yield "tables.json", (json.dumps(report.json, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
     for profile, each in others.items():
         yield f"{JOINED}/{profile}/measurements.parquet", joined_parquet(each)
         yield f"{JOINED}/{profile}/manifest.json", (each.path / "manifest.json").read_bytes()
     yield "environment.json", (json.dumps(run.manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
-
-
-def opening(run: Run) -> str:
-    """Return the opening of the report's README.md, without its sections."""
-    report = report_of(run)
-    shown = _shown(run, report) | {"page": report.pages[0], "joined": ()}
-    return _markdown(shown).partition("\n## ")[0].strip()
 
 
 def _shown(run: Run, report: Report) -> dict[str, Any]:
@@ -101,6 +92,7 @@ def _shown(run: Run, report: Report) -> dict[str, Any]:
         "title": TITLE,
         "subtitle": subtitle(manifest),
         "quiet": noise_state(manifest),
+        "status": status(manifest),
         "noisy": facts.get("seen", []) if facts.get("noisy") else [],
         "command": manifest["command"],
         "bias": BIAS if is_for_publishing(manifest) else "",
@@ -111,14 +103,12 @@ def _shown(run: Run, report: Report) -> dict[str, Any]:
     }
 
 
-def noise_state(manifest: Mapping[str, Any]) -> str:
-    """Return the state of a run with the number of passed checks, such as "Quiet run: 7 of 7 noise checks passed"."""
-    facts = manifest.get("noise")
-    if not facts:
-        return "Noise not checked"
-    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
-    state = "Noisy run" if facts["noisy"] else "Quiet run"
-    return f"{state}: {sum(passed)} of {len(passed)} noise checks passed" if passed else state
+def status(manifest: Mapping[str, Any]) -> str:
+    """Return the day, the machine and the noise state of a run in a few words, for the header of a page."""
+    environment = manifest["environment"]
+    machine = str(environment.get("cpu") or environment.get("machine")).partition(",")[0]
+    state = re.sub(r": (\d+) of (\d+).*", r" \1/\2", noise_state(manifest))
+    return f"{run_date(manifest)} · {machine} · {state[0].lower()}{state[1:]}"
 
 
 def subtitle(manifest: Mapping[str, Any]) -> str:

@@ -4,42 +4,37 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from markupsafe import Markup
 
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.migration.bills import month_facts
 from kfbench.present import look
-from kfbench.present.calculator.data import Content, Numbers, explorer_parts, format_sets, mean_settings
+from kfbench.present.calculator.data import (
+    NONE,
+    Content,
+    Numbers,
+    explorer_parts,
+    format_sets,
+    mean_settings,
+    script_json,
+)
 from kfbench.present.calculator.rules import STOPS, equal_records
-from kfbench.present.declaration import FigureView
-from kfbench.present.drawings import draw
 from kfbench.present.folder import place
 from kfbench.present.names import in_order
-from kfbench.present.page import Figure, html
+from kfbench.present.page import html
 from kfbench.present.table import Column, Table, listed, plain_columns
+from kfbench.present.views import table_json
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.headline import cards, lead_sentences
 from kfbench.whatif.month import DAY_S, MB
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summary_tables
-from kfbench.whatif.tables import Section, sections, uniform_table
+from kfbench.whatif.tables import Section, sections
 
 THIS_LOG: Final = "this log"
-OVERHEAD: Final = FigureView(
-    name="overhead",
-    drawing="lines",
-    tables=["overhead"],
-    alt="Bytes per record beside the payload over records per batch, on these records.",
-    caption="These records in batches of so many: bytes per record beside keys, values and headers; no codec.",
-)
-FIELDS: Final = FigureView(
-    name="fields",
-    drawing="stacked",
-    tables=["groups"],
-    alt="Overhead in bytes per record by group of fields.",
-    caption="Where the overhead goes; every field stands in the table beneath.",
-)
 MOST_RECORDS: Final = 100_000  # per batch, for the choice of a time span
 MOST_NAMES: Final = 3  # the largest number of topics that the title names
 
@@ -51,9 +46,7 @@ def publish(answer: WhatIf, out: Path) -> Path:
 
 def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
     """Yield every file of the report: its path in the report and its bytes."""
-    figures = tuple(_figures(answer))
     topics = [Path(topic).name for topic in answer.topics]
-    figure_tables = [uniform_table(answer), groups_table(answer)]
     page = {
         "title": f"What if: {listed(topics) if len(topics) <= MOST_NAMES else f'{len(topics)} topics'}",
         "subtitle": log_line(answer),
@@ -61,34 +54,64 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
         "cards": list(cards(answer)),
         "summary": list(summary_tables(answer)),
         "notes": [*(WHATIF_TABLES[name].line(answer) for name in answer.more), *answer_notes(answer)],
-        "figures": figures,
+        "views": Markup(script_json(shown)) if (shown := views_json(answer)) else "",
+        "page": {"plain": None},
         "explorer": explorer_parts(explorer_content(answer)),
         "sections": [
             *([Section("Every topic", [all_topics_table(answer)])] if len(answer.by_topic) > MOST_TOPICS else []),
             *sections(answer),
-            Section("Numbers of the figures", [table for table in figure_tables if table.rows]),
+            Section("Overhead", [each for each in (overhead_table(answer), groups_table(answer)) if each.rows]),
         ],
     }
     yield "index.html", html(page, list(answer.breakdown), "what-if.html").encode()
     yield "what-if.json", (json.dumps(answer.to_dict(), indent=2) + "\n").encode()
-    for figure in figures:
-        yield f"figures/{figure.name}.svg", figure.svg.encode()
 
 
-def _figures(answer: WhatIf) -> Iterator[Figure]:
-    overhead, groups = uniform_table(answer), groups_table(answer)
-    sizes = [cell for row in overhead.rows for cell in row[1:] if isinstance(cell, int | float)]
-    if len(answer.breakdown) > 1 and sizes and min(sizes) > 0:
-        yield from filter(None, [draw(OVERHEAD, [overhead])])
+def views_json(answer: WhatIf) -> dict[str, Any] | None:
+    """Return the rows of two questions for the page's script: what fuller batches save, and where the overhead goes."""
+    overhead, groups = overhead_table(answer), groups_table(answer)
+    cite = {"source": f"kfbench what-if of {listed(answer.topics)}", "date": "", "revision": "", "table": ""}
+    presets: list[dict[str, Any]] = []
+    if len(answer.breakdown) > 1 and overhead.rows:
+        presets.append(
+            {
+                "id": "batches", "title": "What would fuller batches save?", "view": "overhead", "drawing": "line",
+                "x": "batch_size", "series": "format", "chips": ["format"], "metric": "overhead",
+                "is_log": all(size > 0 for row in answer.overhead.values() for size in row.values()),
+                "caption": f"{overhead.caption}.",
+            }
+        )  # fmt: skip
     if groups.rows:
-        yield from filter(None, [draw(FIELDS, [groups])])
+        names = [column.name for column in groups.columns[2:-1]]
+        presets.append(
+            {
+                "id": "fields", "title": "Where does the overhead go?", "view": "groups", "drawing": "bars",
+                "label": ["format"], "metric": "all overhead", "beside": names, "base": {"format": BASE_FORMAT},
+                "order": "descending", "caption": "Bytes per record. Every field stands in a table below.",
+            }
+        )  # fmt: skip
+    views = {
+        "overhead": table_json(overhead, ("batch_size", "format"), cite | {"table": overhead.name}),
+        "groups": table_json(groups, ("batches", "format"), cite | {"table": groups.name}),
+    }
+    return {"views": views, "presets": presets} if presets else None
+
+
+def overhead_table(answer: WhatIf) -> Table:
+    """Return bytes per record besides keys, values and headers, by records per batch and format."""
+    return Table(
+        name="overhead",
+        caption="Bytes per record beside keys, values and headers, in batches of so many of these records; no codec",
+        columns=(Column(name="records per batch"), Column(name="format", swatch=True), Column(name="overhead")),
+        rows=tuple((size, name, row[name]) for size, row in answer.overhead.items() for name in answer.breakdown
+                   if name in row),
+    )  # fmt: skip
 
 
 def groups_table(answer: WhatIf) -> Table:
-    """Return the overhead by group of fields, in bytes per record, of each format that figures draw."""
-    drawn = [name for name in look.STYLES if name in answer.breakdown]
+    """Return the overhead by group of fields, in bytes per record, of each format."""
     of_formats: dict[str, dict[str, float]] = {}
-    for name in drawn:
+    for name in in_order(answer.breakdown):
         of_format = of_formats.setdefault(name, {})
         for field, size_bytes in answer.breakdown[name].items():
             if group := look.group_of(field):
@@ -113,10 +136,11 @@ def groups_table(answer: WhatIf) -> Table:
 def explorer_content(answer: WhatIf) -> Content:
     """Return what the explorer of this log shows: the means of its records first, and its bytes as a workload."""
     settings = log_settings(answer)
-    first = settings | {"workload": THIS_LOG}
-    if answer.rate is not None:  # the explorer starts without a codec
-        plain_share = sum(answer.breakdown[BASE_FORMAT].values()) / answer.base_bytes
-        first["mb_per_s"] = float(f"{answer.rate.bytes_a_day * plain_share / DAY_S / MB:.4g}")
+    codec = _codec_today(answer)
+    first = settings | {"workload": THIS_LOG, "codec": codec}
+    if answer.rate is not None:
+        size_bytes = answer.size(BASE_FORMAT, codec) or sum(answer.breakdown[BASE_FORMAT].values())
+        first["mb_per_s"] = float(f"{answer.rate.bytes_a_day * size_bytes / answer.base_bytes / DAY_S / MB:.4g}")
     sizes: Numbers = {}
     for arm in answer.arms:
         if arm.size_bytes is not None:
@@ -130,6 +154,13 @@ def explorer_content(answer: WhatIf) -> Content:
     )
 
 
+def _codec_today(answer: WhatIf) -> str:
+    """Return the codec of all batches, if v2's size is known with it; else "none"."""
+    found = {kind.rpartition(" ")[2] for source in answer.sources for kind in source.kinds}
+    codec = found.pop() if len(found) == 1 else NONE
+    return codec if answer.size(BASE_FORMAT, codec) else NONE
+
+
 def log_settings(answer: WhatIf) -> Numbers:
     """Return the means of the log's records as settings of the explorer."""
     fields, records = answer.breakdown[BASE_FORMAT], max(answer.records, 1)
@@ -141,7 +172,7 @@ def log_settings(answer: WhatIf) -> Numbers:
 
 
 def _span_ms(delta_bytes: float, records: int) -> int:
-    """Return the shortest time span of a batch, of the slider's stops, whose times in v2 take about these bytes.
+    """Return the shortest time span of a batch, of the calculator's stops, whose times in v2 take about these bytes.
 
     delta_bytes: the bytes of timestamp deltas per record.
     """

@@ -299,17 +299,3 @@ def break_even_table(answer: WhatIf) -> Table:
         rows=tuple((name, *(row.get(other) for other in others)) for name, row in rows.items()),
         notes=tuple(notes),
     )
-
-
-def uniform_table(answer: WhatIf) -> Table:
-    """Return the numbers of the overhead figure.
-
-    These are bytes per record besides keys, values and headers, by records per batch.
-    """
-    names = list(answer.breakdown)
-    return Table(
-        name="overhead",
-        caption="Bytes per record beside keys, values and headers, in batches of so many of these records; no codec",
-        columns=(Column(name="records per batch"), *plain_columns(*names)),
-        rows=tuple((level, *(row.get(name) for name in names)) for level, row in answer.overhead.items()),
-    )

@@ -154,13 +154,6 @@ class Tab:
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **typed)
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
 
-    def type(self, text: str) -> None:
-        self.send("Input.insertText", text=text)
-
-    def pdf(self) -> bytes:
-        """Return the page printed to PDF, on the browser's default paper size."""
-        return base64.b64decode(self.send("Page.printToPDF", printBackground=False)["data"])
-
     def picture(self, whole: bool = False) -> bytes:
         """Return a PNG of the window, or of the whole page."""
         clip: Message = {}

@@ -44,7 +44,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def chapter(front: Path) -> Path:
     """Return the path of the report's longest chapter."""
-    return front.with_name("bytes.html")
+    return front.with_name("kip931.html")
 
 
 @pytest.fixture(scope="session")

@@ -41,14 +41,13 @@ def random_settings(number: int, seed: int) -> list[Settings]:
 
 
 def stops_settings(number: int, seed: int) -> list[Settings]:
-    """Return settings at stops of the sliders, where columnar is known, too."""
+    """Return settings at which columnar is known, too: batch sizes and time spans are STOPS."""
     rng = np.random.default_rng(seed)
     found = []
-    for _ in range(number):
-        at = {name: int(rng.choice(stops)) for name, stops in STOPS.items() if name != "null_percent"}
+    for at in random_settings(number, seed):
+        at |= {name: int(rng.choice(stops)) for name, stops in STOPS.items()}
         at["records"] = min(at["records"], 1000)
-        at["headers"] = min(at["headers"], MOST_HEADERS // at["records"])
-        found.append(at)
+        found.append(at | {"headers": min(at["headers"], MOST_HEADERS // at["records"])})
     return found
 
 

@@ -56,7 +56,7 @@ def test_the_first_key_skips_to_the_content(chromium: Chromium, page: Path) -> N
 def test_what_has_the_focus_shows_it(chromium: Chromium, page: Path) -> None:
     tab = chromium.open(page)
     seen: set[str] = set()
-    for _ in range(60):
+    for _ in range(120):
         tab.press("Tab")
         name, outline = tab.ask(
             "[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"
@@ -73,14 +73,9 @@ def test_headings_go_down_one_at_a_time_and_figures_say_what_they_show(chromium:
     levels = tab.ask("[...document.querySelectorAll('h1,h2,h3,h4')].map(each => Number(each.tagName[1]))")
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    figures = tab.ask("""[...document.querySelectorAll("figure:not(#explorer-line)")].map(each => {
-      const href = each.querySelector("a")?.getAttribute("href") ?? "";
-      const alt = each.querySelector("svg[role=img]").getAttribute("aria-label");
-      if (/^\\w+[.]html#/.test(href)) return [alt, "TABLE", true]; // on another page
-      const table = document.querySelector(href);
-      const below = table && each.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING;
-      return [alt, table?.tagName, Boolean(below)];
-    })""")
-    assert figures
-    for alt, name, below in figures:
-        assert len(alt) > 40 and (name, below) == ("TABLE", True)
+    figures = tab.ask("""[...document.querySelectorAll("figure")].map(each => [
+      each.querySelector("svg[role=img]").getAttribute("aria-label"),
+      Boolean(each.nextElementSibling?.querySelector("table"))])""")
+    assert figures or not page.parent.name.startswith("what-if")  # a report's first questions have bars or a heat map
+    for alt, has_table in figures:
+        assert len(alt) > 40 and has_table

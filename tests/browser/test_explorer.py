@@ -18,8 +18,9 @@ from tests.runs import stored
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # rendering the page takes seconds
 SUMMARY = "document.getElementById('explorer-summary').textContent"
-ROWS = """[...document.querySelectorAll("#explorer-table tbody tr")].map(
-  row => [...row.cells].map(cell => cell.textContent.trim()))"""
+ROWS = """[...document.querySelectorAll("#{} tbody tr")].map(
+  row => [...row.cells].filter(cell => cell.className !== "drawn").map(cell => cell.textContent.trim()))"""
+RESEARCH = "&formats=Shipped%2C+v3%2C+research"
 
 
 @pytest.fixture
@@ -33,41 +34,58 @@ def with_address(chromium: Chromium, page: Path, address: str, **window: Any) ->
     return tab
 
 
+def rows_of(tab: Tab, table: str = "explorer-table") -> list[list[str]]:
+    rows: list[list[str]] = tab.ask(ROWS.format(table))
+    return rows
+
+
 def row_of(tab: Tab, name: str) -> list[str]:
-    rows: list[list[str]] = tab.ask(ROWS)
-    return next(row for row in rows if row[0] == name)
+    return next(row for row in rows_of(tab) if row[0] == name)
+
+
+def bill_of(tab: Tab, start: str) -> list[str]:
+    """Return the row of the bill whose change starts so: change, bytes, percent, how, US$, US$ saved."""
+    return next(row for row in rows_of(tab, "explorer-bill") if row[0].startswith(start))
+
+
+def choose(tab: Tab, field: str, value: str) -> None:
+    tab.ask(f"""(box => {{ box.value = "{value}"; box.dispatchEvent(new Event("change")); }})(
+      document.getElementById("{field}"))""")
 
 
 def number(text: str) -> float:
     return float(text.removesuffix("%").replace(",", "").replace("−", "-"))
 
 
-def test_the_table_shows_the_bytes_and_the_bill_of_python(chromium: Chromium, explorer: Path) -> None:
-    tab = with_address(chromium, explorer, "#records=7&key_bytes=20&value_bytes=333&span_ms=0&headers=2&mb_per_s=3")
+def test_the_tables_show_the_bytes_and_the_bill_of_python(chromium: Chromium, explorer: Path) -> None:
+    tab = with_address(chromium, explorer, f"#records=7&key_bytes=20&value_bytes=333&headers=2&mb_per_s=3{RESEARCH}")
     settings = {
         "records": 7, "key_bytes": 20, "value_bytes": 333, "span_ms": 0,
         "headers": 2, "header_key_bytes": 12, "header_value_bytes": 20,
     }  # fmt: skip
-    sizes = {name: size for name, [size] in python_sizes([settings]).items()}
-    v2 = sizes["v2"]
-    assert v2 is not None
+    found = python_sizes([settings, settings | {"records": 70}])
+    sizes = {name: [size / records for size, records in zip(column, (7, 70), strict=True) if size]
+             for name, column in found.items()}  # fmt: skip
     for name in ("v2", "v3", "columnar"):
-        size = sizes[name]
-        assert size is not None
         row = row_of(tab, name)
-        assert number(row[1]) == pytest.approx(size / 7, abs=0.051)
-        cost = month(3e6 * 86_400 * size / v2, Traffic(), Prices()).total
-        assert number(row[5]) == pytest.approx(cost, abs=0.51)
-    assert row_of(tab, "v0")[1] == "–"  # v0 has no headers
+        assert number(row[1]) == pytest.approx(sizes[name][0], abs=0.051) and row[3] == "exact"
+    assert row_of(tab, "v0")[1:4] == ["–", "–", "has no headers"]
+    today = month(3e6 * 86_400, Traffic(), Prices()).total
+    changes = {"Today": sizes["v2"][0], "v3 (KIP-931": sizes["v3"][0], "10 times fuller": sizes["v2"][1]}
+    for start, size in changes.items():
+        row, cost = bill_of(tab, start), today * size / sizes["v2"][0]
+        assert number(row[1]) == pytest.approx(size, abs=0.051)
+        assert number(row[4]) == pytest.approx(cost, abs=0.51)
+        assert row[5] == "–" if start == "Today" else number(row[5]) == pytest.approx(today - cost, abs=0.51)
 
 
 def test_a_run_without_codecs_and_times_has_exact_sizes(chromium: Chromium, tmp_path: Path) -> None:
     rows = [row for row in workload_rows() if row["codec"] == "none" and row["kind"] == "bytes"]
     page = tmp_path / "index.html"
     page.write_bytes(dict(files_of(stored(tmp_path, rows)))["index.html"])
-    tab = chromium.open(page)
+    tab = with_address(chromium, page, "#records=11")
     assert number(row_of(tab, "v2")[1]) > 100
-    assert row_of(tab, "v3")[3:5] == ["–", "–"]  # no CPU times
+    assert row_of(tab, "v3")[3:] == ["exact", "–", "–"]  # no CPU times
     assert tab.complaints() == []
 
 
@@ -75,13 +93,12 @@ def test_the_address_has_the_settings(chromium: Chromium, explorer: Path) -> Non
     tab = with_address(chromium, explorer, "#records=250&codec=zstd&formats=Proposals")
     assert tab.ask("document.getElementById('n-records').value") == "250"
     assert tab.ask("document.getElementById('c-codec').value") == "zstd"
-    tab.ask("""(field => { field.value = 17; field.dispatchEvent(new Event("change")); })(
-      document.getElementById("n-key_bytes"))""")
+    choose(tab, "n-key_bytes", "17")
     kept = tab.ask("location.hash")
-    table = tab.ask(ROWS)
+    table = rows_of(tab)
     again = with_address(chromium, explorer, kept)
     assert again.ask("document.getElementById('n-key_bytes').value") == "17"
-    assert again.ask(ROWS) == table
+    assert rows_of(again) == table
 
 
 @pytest.mark.parametrize(
@@ -110,57 +127,40 @@ def test_an_address_cannot_break_the_page(chromium: Chromium, explorer: Path, ad
     tab = with_address(chromium, explorer, address)
     assert not tab.ask("document.getElementById('explorer-notes').hidden")
     assert tab.ask("document.querySelectorAll('#explorer-notes *').length") == 0
-    assert len(tab.ask(ROWS)) == 5
+    assert len(rows_of(tab)) == 2
     assert tab.complaints() == []
 
 
-def test_a_workload_brings_its_own_measurements(chromium: Chromium, explorer: Path) -> None:
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_sentence_bars_and_tables_of_a_workload_agree(chromium: Chromium, explorer: Path, codec: str) -> None:
     data = json.loads(chromium.open(explorer).ask("document.getElementById('kfbench-explorer').textContent"))
     cell = next(each for each in data["workloads"] if each["name"] == "service-events")
-    tab = with_address(chromium, explorer, "#codec=zstd")
-    tab.ask("""(box => { box.value = "service-events"; box.dispatchEvent(new Event("change")); })(
-      document.getElementById("c-workload"))""")
+    tab = with_address(chromium, explorer, f"#codec={codec}{RESEARCH}")
+    choose(tab, "c-workload", "service-events")
     assert tab.ask("document.getElementById('n-headers').value") == str(cell["settings"]["headers"])
-    for name in ("v2", "columnar"):
-        stored = cell["bytes"]["zstd"][data["formats"].index(name)]
-        assert number(row_of(tab, name)[1]) == pytest.approx(stored, abs=0.51)
-    tab.ask("""(field => { field.value = 2; field.dispatchEvent(new Event("change")); })(
-      document.getElementById("n-records"))""")
+    sizes = dict(zip(data["formats"], cell["bytes"][codec], strict=False))
+    width = "[...row.querySelectorAll('i')].reduce((sum, part) => sum + parseFloat(part.style.width), 0)"
+    rows = "[...document.querySelectorAll('#explorer-table tbody tr')]"
+    bars = dict(tab.ask(f"{rows}.map(row => [row.cells[0].textContent, {width}])"))
+    for name in ("v2", "v3", "columnar"):
+        row = row_of(tab, name)
+        assert number(row[1]) == pytest.approx(sizes[name], abs=0.051) and row[3] == "measured"
+        assert bars[name] / bars["v2"] == pytest.approx(sizes[name] / sizes["v2"], rel=1e-4)
+        if name != "v2":
+            assert number(row[2]) == pytest.approx(100 * (sizes[name] / sizes["v2"] - 1), abs=0.051)
+    v3, saved = row_of(tab, "v3"), sizes["v2"] - sizes["v3"]
+    summary = tab.ask(SUMMARY)
+    assert f"{row_of(tab, 'v2')[1]} bytes" in summary and f"({v3[2]}, measured)" in summary
+    assert f"saves {saved:.2f} bytes" in summary
+    assert [row[1] for row in (bill_of(tab, "Today"), bill_of(tab, "v3 "))] == [row_of(tab, "v2")[1], v3[1]]
+    choose(tab, "n-records", "2")
     assert tab.ask("document.getElementById('c-workload').value") == ""
 
 
-def test_a_workload_brings_rivals_as_measured(chromium: Chromium, explorer: Path) -> None:
-    data = json.loads(chromium.open(explorer).ask("document.getElementById('kfbench-explorer').textContent"))
-    (stored,) = [each["rivals"]["zstd"] for each in data["workloads"] if each["name"] == "service-events"]
-    tab = with_address(chromium, explorer, "#workload=service-events&codec=zstd")
-    for name, size, of_v2 in stored:
-        row = row_of(tab, name)
-        assert number(row[1]) == pytest.approx(size, abs=0.51)
-        assert number(row[2]) == pytest.approx(100 * (size / of_v2 - 1), abs=0.51)
-    assert {"arrow-ipc-bare", "avro-best", "parquet-best", "vortex-best"} <= {name for name, *_ in stored}
-    tab = with_address(chromium, explorer, "#records=10&codec=zstd")
-    assert "parquet-best" not in [row[0] for row in tab.ask(ROWS)]
-
-
-@pytest.mark.parametrize(
-    ("records", "value_bytes", "codec", "v3_percent"),  # the true change of bytes from v2 to v3
-    [
-        (5, 300, "lz4", -1.50), (10, 300, "zstd", -1.39), (30, 300, "zstd", -0.52), (20, 1000, "lz4", -0.24),
-        (5, 500, "gzip", -1.45), (3, 300, "snappy", -2.10), (2, 50, "zstd", -7.51), (50, 100, "zstd", -1.49),
-    ],
-)  # fmt: skip
-def test_a_number_under_a_codec_is_true_or_absent(
-    chromium: Chromium, explorer: Path, records: int, value_bytes: int, codec: str, v3_percent: float
-) -> None:
-    is_measured = (records, value_bytes) == (50, 100)
-    settings = f"#records={records}&value_bytes={value_bytes}&formats=All+formats"
-    plain_shares = with_address(chromium, explorer, settings).ask(SUMMARY).count("%")
-    tab = with_address(chromium, explorer, f"{settings}&codec={codec}")
-    assert tab.ask(SUMMARY).count("%") == plain_shares + is_measured
-    if is_measured:
-        assert number(row_of(tab, "v3")[2]) == pytest.approx(v3_percent, abs=0.06)
-    else:
-        assert {cell for row in tab.ask(ROWS) for cell in row[1:]} == {"–"}
+@pytest.mark.parametrize("name", ["parquet", "avro", "vortex", "arrow"])
+def test_other_containers_are_not_in_the_calculator(chromium: Chromium, explorer: Path, name: str) -> None:
+    tab = with_address(chromium, explorer, "#workload=service-events&codec=zstd&formats=All+formats")
+    assert name not in str(rows_of(tab))
 
 
 @pytest.mark.parametrize(
@@ -174,40 +174,42 @@ def test_the_choice_of_formats_changes_no_number(chromium: Chromium, explorer: P
     found: dict[str, set[tuple[str, ...]]] = {}
     for formats in format_sets():
         tab = with_address(chromium, explorer, f"{address}&formats={formats.replace(' ', '+')}")
-        for name, *cells in tab.ask(ROWS):
+        others = [["sentence", tab.ask(SUMMARY)], *rows_of(tab, "explorer-bill")]
+        for name, *cells in [*rows_of(tab), *others]:
             found.setdefault(name, set()).add(tuple(cells))
-    assert {"v2", "v3"} < found.keys() and {name for name, rows in found.items() if len(rows) > 1} == set()
+    assert {"v2", "v3", "sentence"} < found.keys() and {name for name, rows in found.items() if len(rows) > 1} == set()
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
-def test_the_bill_is_that_of_the_same_records_under_each_codec(chromium: Chromium, explorer: Path, codec: str) -> None:
-    plain = number(row_of(with_address(chromium, explorer, "#records=100"), "v2")[1])
-    tab = with_address(chromium, explorer, f"#records=100&codec={codec}&mb_per_s=3")
-    for name in ("v2", "v3"):
-        row = row_of(tab, name)
-        cost = month(3e6 * 86_400 * number(row[1]) / plain, Traffic(), Prices()).total
-        assert number(row[5]) == pytest.approx(cost, rel=2e-3)
+def test_the_bill_starts_from_today(chromium: Chromium, explorer: Path, codec: str) -> None:
+    tab = with_address(chromium, explorer, f"#records=10&codec={codec}&mb_per_s=3")
+    rows, today = rows_of(tab, "explorer-bill"), month(3e6 * 86_400, Traffic(), Prices()).total
+    assert rows[0][0].startswith("Today: v2, ") and number(rows[0][4]) == pytest.approx(today, abs=0.51)
+    size = number(rows[0][1])
+    for row in rows[1:]:
+        assert number(row[4]) == pytest.approx(today * number(row[1]) / size, rel=4e-3)
+        assert number(row[4]) + number(row[5]) == pytest.approx(today, abs=1.01)
+        assert number(row[2]) == pytest.approx(100 * (number(row[1]) / size - 1), abs=0.4)
+    assert len(rows) == (4 if codec == "zstd" else 6)
+    assert any(row[0].startswith("zstd 3 instead of ") for row in rows) == (codec != "zstd")
 
 
-def test_settings_that_were_not_measured_link_some_that_were(chromium: Chromium, explorer: Path) -> None:
+def test_settings_far_from_measured_ones_are_empty(chromium: Chromium, explorer: Path) -> None:
     tab = with_address(chromium, explorer, "#records=70000&value_bytes=300&codec=gzip&headers=30")
-    assert row_of(tab, "v2")[1] == "–"
-    tab.ask("""new Promise(done => { addEventListener("hashchange", () => done());
-      document.querySelector("#explorer-source a").click(); })""")
-    assert number(row_of(tab, "v2")[1]) > 0 and number(row_of(tab, "v3")[5]) > 0
-    assert tab.ask("document.getElementById('c-codec').value") == "gzip"
+    assert {cell for row in rows_of(tab) for cell in (*row[1:3], *row[4:])} == {"–"}
+    assert "%" not in tab.ask(SUMMARY) and "not measured" in tab.ask(SUMMARY)
+    assert {row[1] for row in rows_of(tab, "explorer-bill")} == {"–"}
 
 
-def test_a_slider_moves_by_the_keyboard(chromium: Chromium, explorer: Path) -> None:
+def test_a_number_grows_by_the_keyboard(chromium: Chromium, explorer: Path) -> None:
     tab = chromium.open(explorer)
-    tab.ask("document.querySelector('[data-name=records]').focus()")
+    tab.ask("document.getElementById('n-records').focus()")
     summary = "document.querySelector('#explorer-summary[role=status]').textContent"
     before = tab.ask(summary)
-    tab.send("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", windowsVirtualKeyCode=39)
-    assert tab.ask("document.getElementById('n-records').value") == "20"
-    assert tab.ask("document.querySelector('[data-name=records]').getAttribute('aria-valuetext')").startswith("20 ")
+    tab.send("Input.dispatchKeyEvent", type="keyDown", key="ArrowUp", windowsVirtualKeyCode=38)
+    assert tab.ask("document.getElementById('n-records').value") == "11"
     assert tab.ask(summary) != before
-    assert "records=20" in tab.ask("location.hash")
+    assert "records=11" in tab.ask("location.hash")
     assert tab.requests() == [explorer.as_uri()]  # nothing from a network
 
 

@@ -20,7 +20,7 @@ from tests.browser.explorer_points import (
 )
 
 pytestmark = pytest.mark.browser
-BY_STOPS = "columnar"  # sizes.js knows it only where timestamps are equal, and at the stops of the sliders
+BY_STOPS = "columnar"  # sizes.js knows it only where timestamps are equal, and at STOPS
 PLAIN: Settings = {
     "records": 100, "key_bytes": 16, "value_bytes": 100, "span_ms": 1000,
     "headers": 0, "header_key_bytes": 12, "header_value_bytes": 20,

@@ -246,6 +246,14 @@ def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Ro
     assert {group.operation for group in both.groups} == {"encode", "decode", "encode, cold", "decode, cold"}
 
 
+def test_new_contexts_are_operations_of_their_own(rows: list[Row]) -> None:
+    timed = [row for row in rows if row["kind"] == "cpu"]
+    new = [row | {"context": "new", "cpu_ns": times(9.0)(row["cpu_ns"])} for row in timed if row.get("cpu_ns")]
+    found = agreement(table([*timed, *new]), table([*timed, *new]), 0.03)
+    words = {"encode", "decode"}
+    assert {group.operation for group in found.groups} == words | {f"{each}, new contexts" for each in words}
+
+
 def test_a_run_of_two_seeds_is_compared_with_its_repetition_seed_by_seed(against: Against, quiet: list[Row]) -> None:
     other, known = tuple(row | {"seed": 7} for row in quiet), of(kind="cpu", arm="measure", format="v3")
     found = against(first_more=other, more=other)

@@ -34,6 +34,8 @@ def tables(folder: Path, text: str) -> dict[str, TableView]:
         (TABLE + 'each = "x"', "Expected `array`, got `str`"),
         ('table = "one"', "Expected `array`, got `str`"),
         (TABLE.replace('"c"', '"by $axis"') + 'each = [{ axes = "key_bytes" }]', r"\$axis has no value in `each`"),
+        ('[[preset]]\nid = "a"\ntitle = "b"\ndrawing = "bar"', "Invalid enum value 'bar'"),
+        ('[[preset]]\nid = "a"\ntitle = "b"\ndrawing = "bars"\nlabels = []', "unknown field `labels`"),
     ],
 )
 def test_a_fault_is_named_with_the_file(text: str, why: str, tmp_path: Path) -> None:
@@ -87,21 +89,6 @@ def test_each_makes_a_table_per_entry(tmp_path: Path) -> None:
         "by-key_bytes": ("Bytes by key, in US$", ["key_bytes"], {"kind": "bytes"}),
     }
     assert found["by-key_bytes"].metrics[0].name == "key {format}"
-
-
-def test_each_makes_a_figure_per_entry(tmp_path: Path) -> None:
-    text = """
-    [[figure]]
-    name = "$name"
-    drawing = "map"
-    tables = ["$name"]
-    caption = "c"
-    alt = "a"
-    each = [{ name = "one" }, { name = "other" }]
-    """
-    assert [(figure.name, figure.tables) for figure in read(tmp_path, text).figures] == [
-        ("one", ["one"]), ("other", ["other"])
-    ]  # fmt: skip
 
 
 def test_the_nearest_word_is_named_only_if_it_is_near() -> None:

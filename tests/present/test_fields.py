@@ -32,18 +32,19 @@ TABLES: Final = {
 }  # fmt: skip
 
 FIELDS: Final = [
-    ("sizes.saving[batch_size=1,key_bytes=16,format=v3]:pct0", "38 %"),
-    ("sizes.saving[batch_size=1,key_bytes=16,format=v3]:pct1", "37.5 %"),
+    ("sizes.saving[batch_size=1,key_bytes=16,format=v3]:pct0", "38\N{NO-BREAK SPACE}%"),
+    ("sizes.saving[batch_size=1,key_bytes=16,format=v3]:pct1", "37.5\N{NO-BREAK SPACE}%"),
     ("sizes.size[batch_size=1, key_bytes=16, format=v2]:bytes1", "200.0 bytes"),
     ("sizes.size[batch_size=100,format=v2]:count0", "123,457"),
-    ("sizes.ratio[batch_size=1,format=v3]:x2", "0.62 ×"),
+    ("sizes.ratio[batch_size=1,format=v3]:x2", "0.62\N{NO-BREAK SPACE}×"),
     ("sizes.size[key_bytes=null,format=v2]:count0", "100"),
-    ("cpu.ns[format=v2]:ns0", "100 ns"),
-    ("cpu.time_ratio[format=v3]:x2", "1.50 ×"),
-    ("cpu.time_ratio[format=v3]:s2", "1.50 s"),
-    ("means.ratio[format=v3]:pct0", "60 %"),
-    ("means.saving_least[format=v3]:pct0", "20 %"),
-    ("means.saving_most[format=v3]:pct0", "55 %"),
+    ("cpu.ns[format=v2]:ns0", "100\N{NO-BREAK SPACE}ns"),
+    ("cpu.time_ratio[format=v3]:x2", "1.50\N{NO-BREAK SPACE}×"),
+    ("cpu.time_ratio[format=v3]:s2", "1.50\N{NO-BREAK SPACE}s"),
+    ("cpu.ns[format=v2]:usd2", "US$\N{NO-BREAK SPACE}100.00"),
+    ("means.ratio[format=v3]:pct0", "60\N{NO-BREAK SPACE}%"),
+    ("means.saving_least[format=v3]:pct0", "20\N{NO-BREAK SPACE}%"),
+    ("means.saving_most[format=v3]:pct0", "55\N{NO-BREAK SPACE}%"),
     ("means.saving_count[format=v3]:count0", "2"),
 ]
 
@@ -105,7 +106,7 @@ def test_a_field_has_the_number_of_the_cell() -> None:
     assert cells(means.table) == {"none": {"v1": None, "v3": pytest.approx(0.6)}}
     with pytest.raises(Unmeasured, match="no number in means at format=v1"):
         fill("{means.ratio[format=v1]:pct0}", {"means": means})
-    assert fill("{means.ratio_least[format=v1]:pct0}", {"means": means}) == "50 %"
+    assert fill("{means.ratio_least[format=v1]:pct0}", {"means": means}) == "50\N{NO-BREAK SPACE}%"
     of_v3 = built(ROWS, where={"kind": "bytes", "population": "named"}, base=BASE, rows=["workload"], columns=[],
                   metrics=[{"metric": "ratio", "of": {"format": "v3"}}])  # fmt: skip
-    assert fill("{of.ratio[workload=a]:pct0}", {"of": of_v3}) == "80 %"
+    assert fill("{of.ratio[workload=a]:pct0}", {"of": of_v3}) == "80\N{NO-BREAK SPACE}%"

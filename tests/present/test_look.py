@@ -2,18 +2,15 @@
 
 import re
 from itertools import combinations
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kfbench.formats import RESEARCH
 from kfbench.present import look
 from kfbench.present.calculator.data import SCRIPTS
-from kfbench.present.compact import compact_script, compact_svg, compact_tables
-from kfbench.present.names import PICTURED
-from kfbench.present.page import TEMPLATES
+from kfbench.present.compact import compact_script, compact_tables
+from kfbench.present.page import PAGE_SCRIPTS, SHARED_SCRIPTS, TEMPLATES
 
 # Colour blindness by Machado, Oliveira and Fernandes 2009, severity 1.0, linear RGB.
 SIGHT = {
@@ -50,54 +47,20 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("page", ["light", "dark"])
-def test_no_two_formats_look_alike_to_anyone(sight: str, page: str) -> None:
-    seen = {name: lab(SIGHT[sight] @ linear(getattr(style, page))) for name, style in look.STYLES.items()}
+@pytest.mark.parametrize("page", [0, 1], ids=["light", "dark"])
+def test_no_two_formats_look_alike_to_anyone(sight: str, page: int) -> None:
+    seen = {name: lab(SIGHT[sight] @ linear(shades[page])) for name, shades in look.STYLES.items()}
     distances = {pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)}
     assert min(distances.values()) >= 25, min(distances, key=lambda pair: distances[pair])
 
 
-@pytest.mark.parametrize(("page", "background"), [("light", "#ffffff"), ("dark", "#15181c")])
-def test_every_colour_stands_out_from_its_page(page: str, background: str) -> None:
-    shades = {getattr(style, page) for style in [*look.STYLES.values(), look.OTHER]}
+@pytest.mark.parametrize(("page", "background"), [(0, "#ffffff"), (1, "#15181c")])
+def test_every_colour_stands_out_from_its_page(page: int, background: str) -> None:
+    shades = {each[page] for each in [*look.STYLES.values(), look.OTHER]}
     assert all(contrast(shade, background) >= 3 for shade in shades)
 
 
-def test_formats_differ_without_colour_too() -> None:
-    marks = [style.marker for style in look.STYLES.values()]
-    assert len(set(marks)) == len(marks)
-
-
-def test_pictures_have_a_style_for_what_they_show() -> None:
-    assert tuple(look.STYLES) == (*PICTURED, *RESEARCH)
-
-
-FIGURE = """<svg viewBox="0 0 424.8 529.2">
-<defs>
-<style type="text/css">*{stroke-linejoin: round; stroke-linecap: butt}</style>
-</defs>
-<g>
-<g/>
-<g clip-path="url(#a)">
-<path d="M 140.19 489.1 \nL 27.04 -5.25 \nC 1.19 2.25 -0.59 2.01 0.5 2.00 \nz\n" style="fill: none; stroke: red"/>
-</g>
-<text style="font-size: 12px; fill: currentColor" x="136.69" y="61.96">a b</text>
-</g>
-</svg>"""
-
-
-def test_a_figure_keeps_its_shapes_texts_and_named_groups() -> None:
-    small = compact_svg(FIGURE)
-    assert small == (
-        '<svg viewBox="0 0 424.8 529.2"><g clip-path="url(#a)">'
-        '<path d="M140.2 489.1L27 -5.25C1.19 2.25 -0.59 2.01 0.5 2z" style="fill:none;stroke:red"/></g>'
-        '<text style="font-size:12px" x="136.7" y="62">a b</text></svg>'
-    )
-    assert compact_svg(small) == small
-    ET.fromstring(small)
-
-
-@pytest.mark.parametrize("name", ["page.js", *SCRIPTS])
+@pytest.mark.parametrize("name", [*SHARED_SCRIPTS, *PAGE_SCRIPTS, *SCRIPTS])
 def test_a_script_loses_only_indentation_and_lines_of_comments(name: str) -> None:
     script = (TEMPLATES / name).read_text()
     assert not [line for line in script.splitlines() if line.count("`") % 2], "a text of several lines has spaces"

@@ -1,51 +1,14 @@
-"""The cells of a report's tables as JSON, and the differences between two such files.
+"""The differences between the cells of two reports' tables.
 
-    python cells.py extract REPORT_FOLDER OUT.json.gz       # the HTML tables of a report of 2026-11-24
-    python cells.py compare OLD.json.gz NEW.json[.gz] kept.toml   # every number of a kept table of OLD must be in NEW
-
-A file is {table: {"caption": text, "columns": [text], "rows": [[number or text]]}}. `compare` matches rows by the
-key columns of kept.toml, and columns by their names. It fails on what is missing or differs by more than 0.006 %.
+A report is {table: {"columns": [text], "rows": [[number or text]]}}, as in tables.json. `compare` matches rows by the
+key columns of kept.toml, and columns by their names. What is missing or differs by more than 0.006 % is a fault.
 """
 
 # ruff: noqa: T201
-import gzip
-import html
-import json
-import pathlib
-import re
-import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 Table: TypeAlias = Mapping[str, Any]
-
-
-def plain(part: str) -> str:
-    return html.unescape(re.sub("<[^>]+>", " ", part)).strip()
-
-
-def extract(folder: pathlib.Path) -> dict[str, Table]:
-    found: dict[str, Table] = {}
-    table = r'<table id="t-([^"]+)"><caption[^>]*>(.*?)</caption><thead><tr>(.*?)</tr></thead><tbody>(.*?)</tbody>'
-    for page in sorted(folder.glob("*.html")):
-        for name, caption, head, body in re.findall(table, page.read_text(encoding="utf-8"), re.DOTALL):
-            rows = []
-            for row in re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL):
-                cells: list[float | str] = []
-                for attributes, inner in re.findall(r"<t[hd]([^>]*)>(.*?)</t[hd]>", row, re.DOTALL):
-                    number = re.search(r'data-v="?([^" >]+)', attributes)
-                    cells.append(float(number.group(1)) if number else re.sub(r"\s+", " ", plain(inner)))
-                rows.append(cells)
-            columns = [re.sub(r"\s+", " ", plain(each)) for each in re.findall(r"<th[^>]*>(.*?)</th>", head, re.DOTALL)]
-            found[name] = {"page": page.stem, "caption": plain(caption), "columns": columns, "rows": rows}
-    return found
-
-
-def read(path: str) -> dict[str, Table]:
-    data = pathlib.Path(path).read_bytes()
-    found: dict[str, Table] = json.loads(gzip.decompress(data) if path.endswith(".gz") else data)
-    return found
 
 
 def text(cell: object) -> str:
@@ -97,13 +60,3 @@ def compare(old: Mapping[str, Table], new: Mapping[str, Table], kept: Mapping[st
     not_kept = old.keys() - kept.keys()
     print(f"{len(kept)} kept tables, {numbers} cells, {faults} tables with faults; not kept: {len(not_kept)}")
     return faults
-
-
-if __name__ == "__main__":
-    command, first, second, *more = sys.argv[1:]
-    if command == "extract":
-        made = json.dumps(extract(pathlib.Path(first))).encode()
-        pathlib.Path(second).write_bytes(gzip.compress(made, mtime=0))
-    else:
-        declared = tomllib.loads(pathlib.Path(more[0]).read_text(encoding="utf-8"))
-        sys.exit(compare(read(first), read(second), declared) > 0)

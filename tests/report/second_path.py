@@ -12,8 +12,8 @@ from typing import Any, Final
 import duckdb
 
 from tests.report.second_path_claims import HOLDS, enriched, kip31, kip98, kip931
-from tests.report.second_path_files import clients, peer_differences, peers, second_opinion
-from tests.report.second_path_migration import assumptions, break_even, migration, savings
+from tests.report.second_path_files import client_cells, clients, peer_differences, peers, second_opinion
+from tests.report.second_path_migration import assumptions, break_even, curve, migration, savings
 from tests.report.second_path_times import Numbers, add_fronts, interval, least_that_hold, numbers, spreads
 
 DATASETS: Final = Path(__file__).parents[2] / "datasets"
@@ -39,7 +39,7 @@ CREATE MACRO work_of(untouched, in_place, shifted, rewritten, dropped) AS array_
         printf(' %.0f %%', 100 * each[2] / (untouched + in_place + shifted + rewritten + dropped)))
 ), ', ');
 """
-IDENTITY: Final = "kind, cell_id, codec, level, operation, to_format, format, arm, cache"
+IDENTITY: Final = "kind, cell_id, codec, level, operation, to_format, format, arm, cache, context"
 SUMMED: Final = (
     "records, batches, size_bytes, overhead_bytes, payload_bytes, source_bytes, read_bytes, written_bytes, "
     "decompressed_bytes, recompressed_bytes, batches_untouched, batches_in_place, batches_shifted, batches_rewritten, "
@@ -78,8 +78,8 @@ CREATE TABLE again AS
 SELECT a.timed_kind, list_transform(list_zip(a.cpu_ns, b.cpu_ns), lambda ns: ns[1] / ns[2]) AS rounds
 FROM seeds a JOIN seeds b USING (kind, cell_id, seed, format)
 WHERE list_min(a.cpu_ns || b.cpu_ns) > 0 AND a.arm = 'aa' AND b.arm IN ('measure', 'each')
-    AND (a.codec, a.level, a.operation, a.to_format, a.cache)
-    IS NOT DISTINCT FROM (b.codec, b.level, b.operation, b.to_format, b.cache)
+    AND (a.codec, a.level, a.operation, a.to_format, a.cache, a.context)
+    IS NOT DISTINCT FROM (b.codec, b.level, b.operation, b.to_format, b.cache, b.context)
 """
 # Rounds of an arm, divided by those of its base in the same rounds. ratio: [median, low, high].
 RATIOS: Final = """
@@ -90,8 +90,8 @@ FROM arms a JOIN arms b USING (kind, cell_id) LEFT JOIN spreads ON spreads.timed
 WHERE b.arm = 'measure' AND (a.format, a.arm) <> (b.format, b.arm) AND len(a.ns) = len(b.ns) AND len(a.ns) > 0
     AND (b.format = 'v2' OR a.format = 'columnar' OR (a.format, b.format) = ('v1', 'v0')
         OR a.arm = 'aa' AND a.format = b.format)
-    AND (a.codec, a.level, a.operation, a.to_format, a.cache)
-    IS NOT DISTINCT FROM (b.codec, b.level, b.operation, b.to_format, b.cache)
+    AND (a.codec, a.level, a.operation, a.to_format, a.cache, a.context)
+    IS NOT DISTINCT FROM (b.codec, b.level, b.operation, b.to_format, b.cache, b.context)
 """
 NOISE: Final = """
 SELECT least(1, quantile_cont(middle, 0.025)) FROM ratios
@@ -116,7 +116,9 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
         "ends_of", lambda ratios, spread: interval(ratios, spread)[1:], ["DOUBLE[]", "DOUBLE"], "DOUBLE[]"
     )
     database.create_function("least_of", least_that_hold, ["BIGINT"], "DOUBLE")
-    database.read_parquet(str(folder / "measurements.parquet")).create_view("own")
+    database.read_parquet(str(folder / "measurements.parquet")).create_view("stored")
+    # Rows of older runs have no contexts.
+    database.execute("CREATE VIEW own AS FROM stored UNION ALL BY NAME SELECT NULL::VARCHAR AS context WHERE false")
     for name in ("dictionary", "rivals"):
         at = folder / "joined" / name
         database.read_parquet(str((at if at.exists() else JOINED / name) / "measurements.parquet")).create_view(name)
@@ -148,10 +150,12 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 def recomputed(folder: Path, peers_file: Path = DATASETS / "peers" / "cpu.json") -> dict[str, Numbers]:
     """Compute the numbers of each table: its name -> the key cells of each row -> column -> number."""
-    databases = {"own": connect(folder), "instructions": connect(JOINED / "instructions")}
+    joined = [name for name in ("instructions", "codec-cpu") if (JOINED / name).exists()]
+    databases = {"own": connect(folder)} | {name: connect(JOINED / name) for name in joined}
     found: dict[str, Numbers] = {}
     for table in declared():
-        _add(found.setdefault(table["name"], {}), databases[table.get("run", "own")], table)
+        if (run := table.get("run", "own")) in databases:
+            _add(found.setdefault(table["name"], {}), databases[run], table)
     add_fronts(found["pareto"], databases["own"].execute(NOISE).fetchall()[0][0])
     claims = {"kip98": kip98(), "kip931": kip931(), "kip31": kip31(), "enriched": enriched()}
     found |= claims
@@ -159,11 +163,12 @@ def recomputed(folder: Path, peers_file: Path = DATASETS / "peers" / "cpu.json")
         (name,): {"differ": sum(row[HOLDS] == "NO" for row in own.values()), "published": len(own)}
         for name, own in claims.items()
     }
-    for source in (peers, clients, peer_differences):
+    for source in (peers, clients, client_cells, peer_differences):
         found[source.__name__.replace("_", "-")] = source(peers_file)
     found["second-opinion"] = second_opinion(DATASETS / "second-opinion" / "jmh.json")
     found["broker-migrate-v3"] = migration(databases["own"])
     found["broker-migrate-v3-break-even"] = break_even(databases["own"])
+    found["migration-curve"] = curve(databases["own"])
     found["broker-migrate-assumed"] = assumptions()
     pays = [min(saved) >= 0 for saved in savings(databases["own"]).values()]
     claim = "The benefits of the space savings outweigh the cost incurred for message conversion"

@@ -59,7 +59,7 @@ def clients(path: Path) -> Numbers:
                 "mean × kfbench": means[name][1],
                 "least × kfbench": min(to_ours for _, to_ours in found[name]),
                 "most × kfbench": max(to_ours for _, to_ours in found[name]),
-                "100 records of 100 bytes ns per record": at_100[name],
+                "ns, 100 x 100 bytes": at_100[name],
                 "sizes": len(found[name]),
             }
     return table
@@ -70,18 +70,22 @@ def peer_differences(path: Path) -> Numbers:
     return {(row["peer"], row["records"]): {"difference": row["difference"]} for row in rows}
 
 
-def peers(path: Path) -> Numbers:
-    """Return the time of kfbench in ns per record, and of the other implementations in multiples of it."""
-    file = json.loads(path.read_bytes())
-    titles = {name: name if name == "limit" else f"{name} {version}" for name, version in file["peers"].items()}
-    cells = _arms_of(file)
+def _spread(cells: list[dict[tuple[str, ...], tuple[list[int], int]]]) -> float:
     again = [
         [np.round(np.array(ns) / loops) for ns, loops in (found, arms[*key[:3], "measure"])]
         for arms in cells
         for key, found in arms.items()
         if key[3] == "aa"
     ]
-    spread = spreads(("cpu", second / first) for second, first in again).get("cpu", 0.0)
+    return spreads(("cpu", second / first) for second, first in again).get("cpu", 0.0)
+
+
+def peers(path: Path) -> Numbers:
+    """Return the time of kfbench in ns per record, and of the other implementations in multiples of it."""
+    file = json.loads(path.read_bytes())
+    titles = {name: name if name == "limit" else f"{name} {version}" for name, version in file["peers"].items()}
+    cells = _arms_of(file)
+    spread = _spread(cells)
     table: Numbers = {}
     for cell, arms in zip(file["cells"], cells, strict=True):
         for (peer, operation, name, arm), (ns, loops) in arms.items():
@@ -92,6 +96,29 @@ def peers(path: Path) -> Numbers:
             elif arm == "measure":
                 ratios = np.array(ns) / loops / (np.array(ours_ns) / our_loops)
                 row |= numbers(f"{titles[peer]} ×", interval(ratios, spread))
+    return table
+
+
+def client_cells(path: Path) -> Numbers:
+    """Return the time of each implementation of v2 in ns per record, and in multiples of the fastest's."""
+    file = json.loads(path.read_bytes())
+    cells = _arms_of(file)
+    spread = _spread(cells)
+    table: Numbers = {}
+    for cell, arms in zip(file["cells"], cells, strict=True):
+        for operation in ("encode", "decode"):
+            times = {
+                key[0]: np.array(ns) / loops / cell["records"]
+                for key, (ns, loops) in arms.items()
+                if key[1:] == (operation, "v2", "measure")
+            }
+            fastest = min(times.keys() - {"limit"}, key=lambda name: float(np.median(times[name])))
+            for name, ns in times.items():
+                ratio = (1.0,) if name == fastest else interval(ns / times[fastest], spread)
+                table[operation, str(cell["batch_size"]), str(cell["value_bytes"]), name] = {
+                    "ns per record ns": float(np.median(ns)),
+                    **numbers("× fastest ×", ratio),
+                }
     return table
 
 

@@ -98,6 +98,15 @@ def break_even(database: duckdb.DuckDBPyConnection, old: str = "v2", new: str = 
     return table
 
 
+def curve(database: duckdb.DuckDBPyConnection) -> Numbers:
+    """Return what v3's bill saves by the share of old consumers, which is a line from none to all of them."""
+    return {
+        (codec, str(percent)): {"saved US$": (without + (with_all - without) * percent / 100) * 1024}
+        for codec, (without, with_all) in savings(database).items()
+        for percent in range(0, 101, 10)
+    }
+
+
 def savings(
     database: duckdb.DuckDBPyConnection, old: str = "v2", new: str = "v3", end: int = MEDIAN
 ) -> dict[str, tuple[float, float]]:

@@ -15,6 +15,8 @@ from kfbench.sweep.definition.profile import load_profile
 FOLDER = Path(__file__).parents[2] / "reports"
 REPORTS = sorted(path.parent for path in FOLDER.glob("*.*/index.html"))
 MOST = 3
+MOST_OF_A_PAGE = 350_000
+MOST_BYTES = 1_500_000  # of all files but the rows
 JOINS = True
 INDEXED = re.compile(
     r"^\| \[?(?P<name>\d[\d.-]+)\S* \| (?P<profile>\w+) \| (?P<machine>.*?) \| (?P<noise>\S+) \|.*[0-9a-f]{7} \|$",
@@ -48,10 +50,10 @@ def test_the_index_has_the_reports_that_are_here_and_those_removed() -> None:
 @pytest.mark.parametrize("report", REPORTS, ids=lambda path: str(path.name))
 def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> None:
     assert sum(path.stat().st_size for path in report.rglob("*") if path.is_file()) <= 5_500_000
-    assert (report / "index.html").stat().st_size <= 3_000_000
     run = open_run(report)
-    pages = [data for name, data in files_of(run) if not name.endswith(".parquet")]
-    assert sum(map(len, pages)) <= 2_020_000
+    sizes = {name: len(data) for name, data in files_of(run) if not name.endswith(".parquet")}
+    assert sum(sizes.values()) <= MOST_BYTES
+    assert max(size for name, size in sizes.items() if name.endswith(".html")) <= MOST_OF_A_PAGE
     assert run.table.num_rows == sum(run.manifest["counts"][state] for state in ("ok", "skipped", "error"))
     assert run.manifest["counts"]["error"] == 0
 
@@ -70,9 +72,9 @@ def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
     files = dict(files_of(run))
     page = "".join(data.decode() for name, data in files.items() if name.endswith(".html"))
     first_screen = files["README.md"].decode().partition("\n## ")[0]  # the report that the project's README.md shows
-    for name in ("overhead", "map-none", "verdict", "pareto", "broker-append", "peers", "dictionaries-means"):
+    for name in ("verdict", "kip931", "broker-append", "clients", "dictionaries-means", "aa", "preset-rank"):
         assert f'id="t-{name}"' in page
-    assert "v3 saves" in first_screen and "figures/overhead.svg" in files
+    assert re.search(r"v3, not in Kafka, saves [\d.]+ %", first_screen)
 
 
 @pytest.mark.thorough
@@ -84,7 +86,7 @@ def test_the_command_of_each_section_measures_its_rows() -> None:
         tried += 1
         chosen = filtered(profile, re.findall(r"--filter (\S+)", section.command))
         measured = {cell.cell_id for cell in chosen.cells}
-        for table in section.tables:
+        for table in (*section.tables, *section.more):
             arms = report.tables[table.name].arms
             assert "grid" not in arms or set(arms["cell_id"]) <= measured, (section.name, table.name)
-    assert tried >= 9
+    assert tried >= 2

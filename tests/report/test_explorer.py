@@ -7,9 +7,9 @@ import pytest
 
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.present.calculator import rules
-from kfbench.present.calculator.data import FIRST, format_sets, mean_settings, page_data, script_json
+from kfbench.present.calculator.data import format_sets, mean_settings, page_data, script_json
 from kfbench.present.rows import Rows
-from kfbench.report.calculator_rows import grid_cells, report_content, rival_bytes, workload_cells
+from kfbench.report.calculator_rows import grid_cells, report_content, workload_cells
 from kfbench.store import Run
 from tests.present.made import counted, rows_of, runs_of, timed
 from tests.report.workload_rows import workload_rows
@@ -30,11 +30,6 @@ def test_every_set_has_the_base_format_and_known_formats_only() -> None:
     assert set().union(*sets.values()) == set(FORMATS)
 
 
-def test_first_settings_are_stops_of_the_sliders() -> None:
-    assert set(FIRST) == set(rules.STOPS)
-    assert all(value in rules.STOPS[name] for name, value in FIRST.items())
-
-
 def test_cells_have_the_bytes_under_codecs_and_the_times_of_the_run() -> None:
     """v2 takes 1 µs per record, v3 1.5 times as much in each round. Other levels than the default are no numbers."""
     zstd: dict[str, Any] = {"codec": "zstd", "level": 3}
@@ -51,13 +46,6 @@ def test_rows_with_other_settings_than_those_of_the_form_are_no_cells(run: Run) 
     rows = run.measurements()
     assert grid_cells(Rows(rows))
     assert grid_cells(Rows(rows.assign(header_value_bytes=50))) == []
-
-
-def test_rivals_stand_beside_v2_on_the_same_records() -> None:
-    at: dict[str, Any] = {"kind": "rivals", "codec": "zstd", "level": 3, "workload": "kv-etc", "batch_size": None}
-    rows = [counted("v2", 1000, **at), counted("avro-best", 800, arm="best", **at), counted("avro", 900, **at)]
-    assert rival_bytes(rows_of(rows)) == {"kv-etc": {"zstd": [["avro-best", 80.0, 100.0]]}}
-    assert rival_bytes(rows_of([counted("v2", 1000)])) == {}
 
 
 def test_a_workload_is_shown_in_its_own_batches_with_its_means() -> None:

@@ -81,6 +81,6 @@ def test_a_report_has_the_rows_the_page_and_the_manifest_of_a_joined_run(
     (tmp_path / "rows.parquet").write_bytes(files["joined/rivals/measurements.parquet"])
     assert pq.read_table(tmp_path / "rows.parquet")["size_bytes"].to_pylist() == [800, 1000]
     assert json.loads(files["joined/rivals/manifest.json"])["started"].startswith("2026-01-03")
-    assert "2026-01-03" in files["rivals.html"].decode() and "joined/dictionary/manifest.json" not in files
+    assert "2026-01-03" in files["research.html"].decode() and "joined/dictionary/manifest.json" not in files
     means = json.loads(files["tables.json"])["rivals-means"]
     assert [row[means["columns"].index("10")] for row in means["rows"]] == [0.8]

@@ -169,20 +169,6 @@ def test_only_the_newest_kafka_is_compared_and_without_a_run_nothing(opinions: A
     assert opinions() == [] and stored_times.jmh_runs(Path("absent.json")) == []
 
 
-def test_stored_peers_have_a_rank_and_the_limit_has_none() -> None:
-    found = clients.peers(OTHER)
-    limit = found[found["role"] == "limit"]
-    assert set(limit["rank"]) == {0} and set(found[found["role"] == "ours"]["to_ours"]) == {1.0}
-    of_encode = found[(found["operation"] == "encode") & (found["role"] != "limit")]
-    assert set(of_encode["rank"]) == set(range(1, of_encode["implementation"].nunique() + 1))
-
-
 def test_an_implementation_that_was_not_there_has_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "load_peers", lambda: stored_times.load_peers.__wrapped__(tmp_path / "absent.json"))
     assert clients.peers(OTHER).empty and clients.peer_differences(OTHER).empty
-
-
-def test_the_stored_bytes_per_batch_are_the_published_ones_within_5_percent() -> None:
-    found = stored_times.load_published()
-    assert found and {(row.codec, row.reading) for row in found.rows} == set(stored_times.PUBLISHED)
-    assert found.largest_difference <= 0.05

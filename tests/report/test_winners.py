@@ -57,6 +57,7 @@ def test_bytes_and_times_of_a_class_are_geometric_means_of_its_workloads() -> No
     v3 = found[ONE, "v3"]
     assert v3["ratio"] == pytest.approx(size_bytes("v3", 1, "none") / size_bytes("v2", 1, "none"))
     assert v3["encode"].median == pytest.approx(CPU["v3"] * 1.5**0.5, rel=0.02)
+    assert v3["saving"] == pytest.approx(1 - v3["ratio"])
     assert list(dict.fromkeys(name for name, _ in found)) == [ONE, SMALL, HEADERS, "forgotten"]
 
 
@@ -129,15 +130,6 @@ def test_appends_count_only_if_all_were_timed_on_one_host(hosts: list[str]) -> N
     found = by_class([*workload_rows(), *appends, *elsewhere])[SMALL, "v3"]["append"]
     assert (found is None) == (len(hosts) > 1)
     assert found is None or found.median == pytest.approx(1.0, rel=0.02)
-
-
-def test_the_interval_of_a_class_has_half_widths_in_quadrature() -> None:
-    own = Interval(median=1.1, low=1.05, high=1.2)
-    assert joined([own]).low == pytest.approx(1.05) and joined([own]).high == pytest.approx(1.2)
-    found = joined([Interval(median=1.0, low=0.9, high=1.1), Interval(median=1.21, low=1.21, high=1.21 * 1.1)])
-    assert found.median == pytest.approx(1.1)
-    assert np.log(1.1 / found.low) == pytest.approx(-np.log(0.9) / 2)
-    assert np.log(found.high / 1.1) == pytest.approx(np.log(1.1) * np.sqrt(2) / 2)
 
 
 def test_the_interval_of_a_class_holds_the_mean_as_often_as_it_says() -> None:

@@ -54,6 +54,7 @@ CELLS_OF_EVERY_KIND = [
     a_cell(),
     a_cell(codec="zstd", level=3),
     a_cell("cpu"),
+    a_cell("cpu", codec="lz4", level=9, formats=("v2", "v3"), context="new"),
     a_cell("metadata"),
     a_cell("lookup"),
     a_cell("record", formats=("v2", "columnar")),

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kfbench.codecs.lz4_frames import Lz4, NewLz4
+from kfbench.codecs.zstd_frames import Zstd
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.cell import Cell
@@ -18,6 +20,7 @@ from kfbench.measure.kinds.prefix import ARMS
 from kfbench.measure.schema import (
     IDENTITY,
     SCHEMA,
+    rounds_key,
     stored_rows,
     table,
 )
@@ -73,6 +76,35 @@ def test_a_cold_cell_takes_one_call_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("kfbench.measure.cold.last_level_cache_bytes", lambda: 1 << 60)
     refused = measure_cell(cell)
     assert len(refused) == 8 and all("cold caches need" in row["error"] for row in refused)
+
+
+def test_new_contexts_are_timed_against_v2_with_new_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, list[Any]] = {"kept": [], "new": []}
+    for context, rows in found.items():
+        with monkeypatch.context() as patched:
+            made: list[int] = []  # contexts for compressing
+            new = Zstd._new_compressor
+            patched.setattr(Zstd, "_new_compressor", lambda *given, new=new, made=made: made.append(1) or new(*given))
+            cell = a_cell("cpu", codec="zstd", level=1, formats=("v2", "v3"), context=context)
+            rows += stored_rows(table(measure_cell(cell)))
+        assert f"{context} contexts" in cell.title and [row_key(row) for row in rows] == [cell_key(cell)] * len(rows)
+        assert [(row.operation, row.format, row.arm, row.status, row["context"]) for row in rows] == [
+            (operation, name, arm, "ok", context)
+            for operation in ("encode", "decode")
+            for name, arm in (("v2", "measure"), ("v3", "measure"), ("v2", "aa"))
+        ]
+        calls = sum(
+            row["warm_up_calls"] + len(row.cpu_ns) * row.inner_loops for row in rows if row.operation == "encode"
+        )
+        assert len(made) <= 1 if context == "kept" else len(made) >= 3 * calls  # 3 batches a call
+    assert {rounds_key(row) for row in found["kept"]}.isdisjoint(map(rounds_key, found["new"]))
+
+
+def test_a_new_context_that_writes_other_bytes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NewLz4, "_frame", lambda self, data, level: Lz4._frame(self, data, 12))
+    rows = measure_cell(a_cell("cpu", codec="lz4", level=9, formats=("v2", "v3"), context="new"))
+    assert {row["status"] for row in rows if row["operation"] == "encode"} == {"error"}
+    assert all("wrote other bytes" in row["error"] for row in rows if row["operation"] == "encode")
 
 
 @pytest.mark.parametrize(("kind", "operation"), READINGS.items())

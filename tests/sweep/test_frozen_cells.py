@@ -35,7 +35,7 @@ def kinds_of(profile: str) -> dict[str, str]:
         facts = (
             cell.cell_id, cell.seed, cell.workload, cell.codec, cell.level, cell.formats, sorted(cell.grids.items()),
             cell.path, cell.to, cell.cache, cell.rounds, cell.sample_us, cell.start, cell.records, cell.batches,
-            cell.payload_bytes,
+            cell.payload_bytes, *([cell.context] if cell.context else ()),
         )  # fmt: skip
         lines[cell.kind].append(repr(facts))
     digests = {kind: hashlib.sha256("\n".join(each).encode()).hexdigest()[:16] for kind, each in lines.items()}

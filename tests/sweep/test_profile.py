@@ -1,5 +1,7 @@
 """A sweep file is checked before anything runs. Its cells keep their ids."""
 
+from dataclasses import replace
+
 import pytest
 
 from kfbench.formats import FORMATS
@@ -107,6 +109,16 @@ def test_cells_hold_whole_batches(load: Load) -> None:
         ("cpu", 1, 50), ("cpu", 300, 300), ("cpu", 5000, 5000),
     ]  # fmt: skip
     assert {(cell.kind, cell.rounds, cell.sample_us) for cell in cells} == {("bytes", 0, 0), ("cpu", 7, 9)}
+
+
+def test_contexts_are_cells_of_each_codec_and_named_only_if_asked(load: Load) -> None:
+    codecs = "codecs = { none = [], zstd = [1], lz4 = [9] }\naxes = { batch_size = [10] }"
+    text = block(codecs, measure='["bytes", "cpu"]', formats='["v2", "v3"]')
+    plain, both = (load(text, head=HEAD + head).cells for head in ("", 'cpu = { contexts = ["kept", "new"] }\n'))
+    asked = [(cell.codec, cell.context) for cell in both if cell.kind == "cpu"]
+    assert asked == [("none", None), ("zstd", "kept"), ("zstd", "new"), ("lz4", "kept"), ("lz4", "new")]
+    assert [replace(cell, context=None) for cell in both if cell.context != "new"] == [*plain]
+    assert len({*map(cell_key, both)}) == len(both)
 
 
 def test_a_prefix_cell_is_timed_like_a_cpu_cell_under_a_codec(load: Load) -> None:

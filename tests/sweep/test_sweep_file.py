@@ -57,7 +57,7 @@ def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp
 def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Extend) -> None:
     said = [
         (name, sweep_file.read(name)[1].publish)
-        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals")
+        for name in ("default", "fleet", "full", "smoke", "dictionary", "rivals", "codec-cpu")
     ]
     assert said == [
         ("default", True),
@@ -66,6 +66,7 @@ def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Ext
         ("smoke", False),
         ("dictionary", True),
         ("rivals", True),
+        ("codec-cpu", True),
     ]
     below = HEAD + "publish = true\n" + block()
     assert not extend(below, 'extends = "below.toml"').publish
@@ -164,6 +165,20 @@ BAD = {
         "cpu.cache: prefix cells have no cold mode",
     ),
     "a cache of no kind": (block('cpu = { cache = "warm" }'), "'warm'"),
+    "contexts that a prefix keeps": (
+        block('cpu = { contexts = ["new"] }\ncodecs = { gzip = [] }', formats='["v3-full"]', measure='["prefix"]'),
+        "cpu.contexts: prefix cells keep contexts",
+    ),
+    "contexts of a reader": (
+        block('cpu = { contexts = ["new"] }', measure='["metadata"]'), "cpu.contexts: metadata cells keep contexts"
+    ),
+    "contexts that v0 keeps": (
+        block('cpu = { contexts = ["new"] }\ncodecs = { lz4 = [] }', formats='["v0", "v2"]', measure='["cpu"]'),
+        "cpu.contexts: v0's lz4 frames have no new contexts",
+    ),
+    "a context of no kind": (block('cpu = { contexts = ["old"] }'), "'old' is not one of kept, new"),
+    "no contexts": (block("cpu = { contexts = [] }"), "cpu.contexts: empty"),
+    "a context twice": (block('cpu = { contexts = ["new", "new"] }'), "cpu.contexts: new is listed twice"),
     "no prefix": (block(measure='["prefix"]'), "formats: v2 .* no prefix"),
     "no codec for a prefix": (
         block(formats='["v3-full"]', measure='["prefix"]'), "codecs.none: prefix"
@@ -291,7 +306,7 @@ def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidConfig,
-        match=r"nowhere: no such profile \(profiles: default, dictionary, fleet, full, instructions",
+        match=r"nowhere: no such profile \(profiles: codec-cpu, default, dictionary, fleet, full, instructions",
     ):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):

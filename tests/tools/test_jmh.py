@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.present.stored_times import AA, BODILESS, OUR_OPERATIONS, PUBLISHED, WHOLE
+from kfbench.present.stored_times import AA, OUR_OPERATIONS
 from tools import java_formats, jmh, jmh_ours, jmh_published, jvm
 from tools.jmh import BLOCKS, NAMES, Block, Plan
+from tools.jmh_published import BODILESS, PUBLISHED, WHOLE
 
 RESULT: dict[str, Any] = {
     "benchmark": "kfbench.FormatsBenchmark.write",

@@ -43,7 +43,8 @@ def cell_key(cell: Cell) -> tuple[object, ...]:
     """Return the values that identify a cell in its sweep. Two cells with the same key are one measurement."""
     kind = kind_of(cell)
     part: object = (cell.start, cell.records) if kind.has_slices else tuple(cell.grids) if kind.has_own_blocks else None
-    return cell.kind, cell.cell_id, cell.seed, cell.codec, cell.level, cell.path, cell.to, cell.cache, part
+    modes = cell.cache, cell.context
+    return cell.kind, cell.cell_id, cell.seed, cell.codec, cell.level, cell.path, cell.to, *modes, part
 
 
 def row_key(row: StoredRow) -> tuple[object, ...]:
@@ -52,4 +53,4 @@ def row_key(row: StoredRow) -> tuple[object, ...]:
     part: object = (row.start, row.records) if kind.has_slices else (row.grid,) if kind.has_own_blocks else None
     path, to = (row.operation, row.to_format) if kind.has_targets else ("", None)
     cache = row.cache if kind.has_cold_mode else "resident"
-    return row.kind, row.cell_id, row.seed, row.codec, row.level, path, to, cache, part
+    return row.kind, row.cell_id, row.seed, row.codec, row.level, path, to, cache, row["context"], part

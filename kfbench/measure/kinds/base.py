@@ -340,6 +340,11 @@ _MB_PER_S: Final = {
 _OTHER_MB_PER_S: Final = 1_500
 _US_PER_BATCH: Final = {"none": 0.05, "gzip": 13}
 _OTHER_US_PER_BATCH: Final = 6
+# A new context for compressing and one for decompressing, on two cores of an AMD EPYC.
+_NEW_CONTEXTS_US: Final[Mapping[tuple[str, int | None], int]] = {
+    ("zstd", 1): 17, ("zstd", 3): 27, ("zstd", 9): 150, ("zstd", 19): 50_000,
+}  # fmt: skip
+_OTHER_NEW_CONTEXTS_US: Final = 1
 _RECORD_NS: Final = 15  # encoding or decoding in a format without a codec
 _METADATA_BYTES: Final = 30  # per record
 _WARM_UP_CALLS: Final = 8
@@ -371,6 +376,8 @@ class Costs(NamedTuple):
         payload_bytes = cell.payload_bytes + _METADATA_BYTES * cell.records
         speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
         codec_s = payload_bytes / speed + cell.batches * _US_PER_BATCH.get(cell.codec, _OTHER_US_PER_BATCH) * 1e-6
+        if cell.context == "new":
+            codec_s += cell.batches * _NEW_CONTEXTS_US.get((cell.codec, cell.level), _OTHER_NEW_CONTEXTS_US) * 1e-6
         return cls(
             payload_bytes=payload_bytes,
             codec_s=codec_s,

@@ -1,17 +1,19 @@
 """The kind "cpu", the time of encoding and decoding, and the kinds that time readers of a part of a log."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Final, Literal
 
 import msgspec
 
 from kfbench.arrays import Bytes
+from kfbench.codecs import new_contexts
 from kfbench.errors import InvalidConfig
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.cell import Cell
 from kfbench.measure.cold import prepare_cold
-from kfbench.measure.columns import INT32, INT64, Row, added
+from kfbench.measure.columns import INT32, INT64, TEXT, Row, added
 from kfbench.measure.cpu import ONE_CALL, OPERATIONS, Arm, Operation, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import prepare, why_no_fetch
@@ -32,6 +34,7 @@ from kfbench.measure.kinds.base import (
 from kfbench.measure.verify import Unverified, verify_records
 
 Cache = Literal["resident", "cold"]
+Context = Literal["kept", "new"]
 # Kinds that read only a part of a log -> the operation that each kind times.
 READINGS: Final[Mapping[str, Operation]] = {
     "metadata": "decode-metadata",
@@ -47,6 +50,8 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
     """The size and timing of a timed measurement.
 
     cache: "cold" is only for the kind "cpu". Then each call waits for its data from memory, and a sample is one call.
+    contexts: cells with a codec are timed with its context kept, or new for each batch. None: kept, and rows do not say
+    so.
     """
 
     records: int = 8_192
@@ -55,6 +60,7 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
     rounds: int = 19
     sample_us: int = 1_000  # the shortest time of one sample
     cache: Cache = "resident"
+    contexts: tuple[Context, ...] | None = None
 
 
 class TimedKind(Kind):
@@ -63,6 +69,7 @@ class TimedKind(Kind):
     section = "cpu"
     settings: type[msgspec.Struct] = CpuSettings
     is_timed = True
+    has_contexts = False  # True if new contexts can be timed
 
     def amount(self, settings: CpuSettings, codec: str) -> Amount:
         return Amount(settings.records, settings.payload_bytes if codec == "none" else settings.codec_payload_bytes)
@@ -71,6 +78,8 @@ class TimedKind(Kind):
         settings: CpuSettings = plan.settings
         if settings.cache == "cold" and not self.has_cold_mode:
             raise InvalidConfig(f"{plan.where}: {self.section}.cache: {self.name} cells have no cold mode")
+        if settings.contexts and not self.has_contexts:
+            raise InvalidConfig(f"{plan.where}: {self.section}.contexts: {self.name} cells keep contexts")
         return replace(cell, rounds=settings.rounds, sample_us=settings.sample_us, cache=settings.cache)
 
 
@@ -82,6 +91,10 @@ class Cpu(TimedKind):
 
     needs_base = True
     columns = (
+        added(
+            "context", TEXT, "", "kept: the codec keeps its context from batch to batch; new: each batch makes a new "
+            "one, as in Kafka's clients; null: kept, or without a codec", is_identity=True,
+        ),
         added(
             "rotated_bytes", INT64, "bytes", "cold: the memory that calls go through before they come round",
             is_measured=True,
@@ -98,10 +111,22 @@ class Cpu(TimedKind):
         self.name = name
         self.operations = operations
         self.has_cold_mode = has_cold_mode
+        self.has_contexts = operations == OPERATIONS  # readers of a part may read streams, which keep contexts
         self.is_headline = is_headline
         self.meanings = {"operation": " or ".join(operations)}
 
+    def cells_per_point(self, block: Block, settings: CpuSettings, codecs: int) -> int:
+        return super().cells_per_point(block, settings, codecs) * len(settings.contexts or (None,))
+
+    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+        settings: CpuSettings = plan.settings
+        for each in super().cells(cell, plan):
+            contexts = (settings.contexts or (None,)) if each.codec != "none" else (None,)
+            yield from (replace(each, context=context) for context in contexts)
+
     def problems(self, block: Block, settings: Any) -> Iterator[str]:
+        if "new" in (settings.contexts or ()) and "v0" in block.formats and "lz4" in block.codecs:
+            yield "cpu.contexts: v0's lz4 frames have no new contexts"
         if "fetch-record" in self.operations and set(block.codecs) != {"none"}:
             yield f"codecs: {self.name} cells take no codec: a codec cannot decompress one record alone"
 
@@ -120,8 +145,9 @@ class Cpu(TimedKind):
                 if reason is None and "fetch-record" in self.operations:
                     reason = why_no_fetch(FORMATS[name])
                 if reason is None:
-                    log = source.encode(FORMATS[name])
-                    verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
+                    log = source.encode(FORMATS[name])  # with kept contexts: timed calls must write the same bytes
+                    with _contexts(cell):
+                        verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
                     logs[name] = log.data
                     continue
                 row = skipped(name, reason)
@@ -129,7 +155,9 @@ class Cpu(TimedKind):
                 row = failed(cell, name, error)
             yield from (row | key for key in self.row_keys(cell))
         for operation in self.operations:
-            yield from _timed_rows(cell, operation, logs, source)
+            with _contexts(cell):
+                rows = list(_timed_rows(cell, operation, logs, source))
+            yield from rows
 
     def row_keys(self, cell: Cell) -> list[Row]:
         return [{"arm": "measure", "operation": operation} for operation in self.operations]
@@ -146,6 +174,10 @@ class Cpu(TimedKind):
     def kernels(self, cell: Cell) -> Kernels | None:
         readings = tuple(each for each in self.operations if each not in OPERATIONS)
         return Kernels(dict.fromkeys(cell.formats, readings))
+
+
+def _contexts(cell: Cell) -> AbstractContextManager[None]:
+    return new_contexts() if cell.context == "new" else nullcontext()
 
 
 def _timed_rows(

@@ -20,7 +20,7 @@ from kfbench.present.names import NEW, in_order
 from kfbench.present.page import TEMPLATES
 from kfbench.present.table import slug
 
-SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "words.js", "line.js", "explorer.js")
+SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "explorer.js")  # after words.js and line.js
 NONE: Final = "none"
 Numbers = dict[str, Any]
 # The settings of a page whose address has none.
@@ -33,6 +33,7 @@ FIRST: Final = {
     "header_key_bytes": 12,
     "header_value_bytes": 20,
     "null_percent": 0,
+    "mb_per_s": 10,
 }
 
 
@@ -40,6 +41,7 @@ def format_sets() -> dict[str, list[str]]:
     """Return the sets of formats that a reader can choose from, by name. Each set has v2."""
     own = {name for name, fmt in FORMATS.items() if fmt.origin == "own"}
     sets = {
+        f"{BASE_FORMAT} and {NEW}": {BASE_FORMAT, NEW},
         f"Shipped, {NEW}, research": {*SHIPPED, NEW, *RESEARCH},
         f"{NEW} and its variants": {BASE_FORMAT, NEW, *own},
         "Proposals": {BASE_FORMAT, *PROPOSED},
@@ -54,9 +56,8 @@ class Content:
     """The content of an explorer besides exact sizes.
 
     Args:
-        cells: see `report.calculator_rows.grid_cells`.
+        cells: see `report.calculator_rows.grid_cells`. `run` tells runs apart: the page interpolates within one run.
         workloads: see `report.calculator_rows.workload_cells`.
-        rivals: see `report.calculator_rows.rival_bytes`.
         sets: the sets of formats that a reader can choose from, by name. The first set is shown first.
         first: the settings of a page whose address has none. The others are those of FIRST.
         operations: the operations with CPU times.
@@ -67,7 +68,6 @@ class Content:
     month: Mapping[str, Any]
     cells: Sequence[Numbers] = ()
     workloads: Sequence[Numbers] = ()
-    rivals: Mapping[str, Numbers] = field(default_factory=dict)
     sets: Mapping[str, Sequence[str]] = field(default_factory=format_sets)
     first: Mapping[str, float | str] = field(default_factory=dict)
     operations: Sequence[str] = ()
@@ -76,7 +76,7 @@ class Content:
 
 def page_data(content: Content) -> dict[str, Any]:
     """Return the data of the page as plain values."""
-    formats = in_order(FORMATS)
+    formats = list(dict.fromkeys((BASE_FORMAT, NEW, *in_order(FORMATS))))  # most cells have the first two only
     groups = {group: f"var(--{slug(group)})" for group in look.GROUPS}
     return {
         "base": BASE_FORMAT,
@@ -89,14 +89,19 @@ def page_data(content: Content) -> dict[str, Any]:
         "operations": content.operations,
         "is_sampled": content.is_sampled,
         "cells": [
-            {"settings": list(cell["settings"].values())} | _by_position(cell, formats) for cell in content.cells
+            [
+                _without_last_zeros(cell["settings"]),
+                cell.get("run", 0),
+                *filter(None, _by_position(cell, formats).values()),
+            ]
+            for cell in content.cells
         ],
         "workloads": [
-            {"name": cell["name"], "settings": cell["settings"], "rivals": content.rivals.get(cell["name"], {})}
-            | _by_position(cell, formats)
+            {"name": cell["name"], "settings": cell["settings"]} | _by_position(cell, formats)
             for cell in content.workloads
         ],
         "codecs": codecs_of([*content.cells, *content.workloads]),
+        "levels": {name: codec.default_level for name, codec in CODECS.items() if codec.default_level is not None},
         "month": content.month,
     }
 
@@ -131,6 +136,13 @@ def _by_position(cell: Mapping[str, Any], formats: Sequence[str]) -> dict[str, A
             for codec, by_operation in cell["cpu"].items()
         },
     }
+
+
+def _without_last_zeros(settings: Numbers) -> list[int]:
+    found = list(settings.values())
+    while found and found[-1] == 0:
+        found.pop()
+    return found
 
 
 def _list_of(numbers: Mapping[str, Any], formats: Sequence[str]) -> list[Any]:

@@ -15,16 +15,10 @@ from kfbench.present.names import in_order
 from kfbench.records import PAYLOAD, Shapes
 
 BASE_TIME_MS: Final = 1_700_000_000_000
-# The values at which the form's sliders stop. Lengths of -1 are nulls.
+# The batch sizes and time spans for which the page knows columnar's ages.
 STOPS: Final = {
     "records": (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000),
-    "key_bytes": (-1, 0, 4, 8, 16, 24, 36, 64, 100, 128, 256, 1000),
-    "value_bytes": (-1, 0, 10, 20, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000),
     "span_ms": (0, 1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000),
-    "headers": (0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 32, 64),
-    "header_key_bytes": (0, 4, 8, 12, 16, 24, 32, 64, 128),
-    "header_value_bytes": (-1, 0, 4, 8, 16, 20, 32, 36, 64, 100, 256, 1000),
-    "null_percent": (0, 1, 2, 5, 10, 15, 20, 30, 50, 70, 90, 100),
 }
 # Each layout, and the fields by which it is known. A format with other fields is not computed.
 MESSAGES: Final = {"offset", "length", "crc", "magic", "attributes", "key_length", "value_length"}
@@ -58,8 +52,6 @@ def format_rules() -> list[dict[str, Any]]:
             parts = fmt.breakdown(equal_records(1), 1)
             rule = {
                 "name": name,
-                "summary": fmt.summary,
-                "origin": fmt.origin,
                 "layout": layout,
                 "has_headers": fmt.capabilities.headers,
             }
@@ -103,5 +95,5 @@ def age_bytes() -> list[list[int]]:
 
 
 def page_rules() -> dict[str, Any]:
-    """Return all that sizes.js needs: the formats' rules, the stops of the sliders, and the ages of columnar."""
+    """Return all that sizes.js needs: the formats' rules, and columnar's ages at the stops."""
     return {"formats": format_rules(), "stops": STOPS, "ages": age_bytes()}

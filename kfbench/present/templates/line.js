@@ -1,37 +1,50 @@
 "use strict";
-/** The picture of bytes per record over records per batch: one line per format, and the reader's batch size. */
+/** A picture with one line per format or setting, and a label at the end of each line. */
 window.kfbench.line = (() => {
-  const {number, bytes, svg} = window.kfbench.words;
+  const {svg} = window.kfbench.words;
   const HEIGHT = 300, TOP = 30, BOTTOM = HEIGHT - 44; // pixels
   const LETTER = 9, LINE = 17; // the room for a letter and for a line of a label
-  const NARROW = 260; // a plot that is narrower has a label at every second power of ten
+  const TICK_PX = 46; // the least distance of two labels of the x axis
 
-  /** Positions on logarithmic axes. low: the power of ten below the least value. left: room for the longest tick. */
-  function scales(lines, last, width) {
-    const values = lines.flatMap(({points}) => points.map(([, size]) => size));
-    const low = 10 ** Math.floor(Math.log10(Math.min(...values))), high = Math.max(...values) * 1.15;
+  /** Ticks at 1 and 3 times each power of ten, or at up to six round numbers. */
+  function ticksOf(low, high, isLog) {
+    const step = 10 ** Math.floor(Math.log10((high - low) / 2)), wide = step * ((high - low) / step > 6 ? 5 : 1);
+    const count = isLog ? Math.ceil(Math.log10(high / low)) : Math.floor(high / wide) - Math.ceil(low / wide) + 1;
+    const steps = [...Array(count).keys()];
+    const ticks = isLog ? steps.flatMap(power => [1, 3].map(times => times * low * 10 ** power))
+      : steps.map(at => (at + Math.ceil(low / wide)) * wide);
+    return ticks.filter(tick => tick <= high).map(tick => Number(tick.toPrecision(4)));
+  }
+
+  /** Positions on the axes. left and right leave room for the longest tick and the longest label. */
+  function scales(lines, [from, to], width, {isLogX, isLogY}) {
+    const values = lines.flatMap(({points}) => points.map(([, value]) => value));
+    const most = Math.max(...values), least = Math.min(...values), room = 0.15 * (most - Math.min(least, 0)) || 1;
+    const low = isLogY ? 10 ** Math.floor(Math.log10(least)) : least < 0 ? least - room : 0;
+    const high = isLogY ? most * 1.15 : Math.max(most, 0) + (most > 0 ? room : 0), ticks = ticksOf(low, high, isLogY);
     const right = width - Math.min(170, 20 + LETTER * Math.max(...lines.map(({name}) => name.length)));
-    const ticks = [];
-    for (let power = low; power <= high; power *= 10) {
-      ticks.push(...[power, 3 * power].filter(each => each <= high).map(each => Number(each.toPrecision(1))));
-    }
     const left = 14 + LETTER * Math.max(...ticks.map(tick => String(tick).length));
+    const along = (value, start, end, isLog) =>
+      isLog ? Math.log(value / start) / Math.log(end / start) : (value - start) / (end - start || 1);
     return {
       left, right, ticks,
-      x: records => left + (right - left) * Math.log(records) / Math.log(last),
-      y: size => BOTTOM - (BOTTOM - TOP) * Math.log(size / low) / Math.log(high / low),
+      x: value => left + (right - left) * along(value, from, to, isLogX),
+      y: value => BOTTOM - (BOTTOM - TOP) * along(value, low, high, isLogY),
     };
   }
 
-  function axes({left, right, ticks, x, y}, last) {
+  function axes({left, right, ticks, x, y}, stops, label) {
     const drawn = ticks.flatMap(tick => [
       svg("line", {x1: left, x2: right, y1: y(tick), y2: y(tick), class: "grid"}),
-      svg("text", {x: left - 8, y: y(tick) + 5, "text-anchor": "end"}, String(tick)),
+      svg("text", {x: left - 8, y: y(tick) + 5, "text-anchor": "end"}, String(tick).replace("-", "−")),
     ]);
-    for (let records = 1; records <= last; records *= right - left < NARROW ? 100 : 10) {
-      drawn.push(svg("text", {x: x(records), y: BOTTOM + 20, "text-anchor": "middle"}, number(records)));
+    let free = -Infinity;
+    for (const [value, text] of stops.filter(([value]) => x(value) <= right + 1)) {
+      if (x(value) < free) continue;
+      free = x(value) + Math.max(TICK_PX, LETTER * text.length);
+      drawn.push(svg("text", {x: x(value), y: BOTTOM + 20, "text-anchor": "middle"}, text));
     }
-    return [...drawn, svg("text", {x: left, y: HEIGHT - 4}, "records per batch")];
+    return [...drawn, svg("text", {x: left, y: HEIGHT - 4}, label)];
   }
 
   /** The y of each label at the end of its line, moved apart so that none covers another: Map of name to y. */
@@ -46,23 +59,21 @@ window.kfbench.line = (() => {
     return new Map(labels.map(label => [label.name, label.y]));
   }
 
-  /** lines: [{name, colour, points: [[records, bytes]], here: bytes at the reader's records}]. */
-  function draw(lines, records, last, width) {
-    const scale = scales(lines, last, width), {left, right, x, y} = scale, places = labelPlaces(lines, y), at = x(records);
-    const picture = svg("svg", {viewBox: `0 0 ${width} ${HEIGHT}`, role: "img"}, ...axes(scale, last),
-      svg("line", {x1: at, x2: at, y1: TOP, y2: BOTTOM, class: "you"}),
-      svg("text", {x: Math.max(at, left + 40), y: TOP - 10, "text-anchor": "middle", class: "here"},
-        `you: ${number(records)}`));
-    for (const {name, colour, points, here} of lines.toReversed()) { // the first line lies on top
-      const path = points.map(([n, size]) => `${x(n).toFixed(1)} ${y(size).toFixed(1)}`).join("L");
-      picture.append(svg("path", {d: `M${path}`, class: "line", style: `stroke:${colour}`}));
-      if (here > 0) picture.append(svg("circle", {cx: at, cy: y(here), r: 5, style: `fill:${colour}`}));
-      picture.append(svg("text", {x: right + 10, y: places.get(name), class: "label",
-        style: `fill:color-mix(in srgb, ${colour} 70%, var(--ink))`}, name));
+  /**
+   * lines: [{name, colour, points: [[x, y]]}]. from, to: the ends of the x axis. stops: [[x, text]] of its labels.
+   * what: the picture in words.
+   */
+  function draw(lines, width, {what, from, to, stops, label, ...logs}) {
+    const scale = scales(lines, [from, to], width, logs), {right, x, y} = scale, places = labelPlaces(lines, y);
+    const picture = svg("svg", {viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": what},
+      ...axes(scale, stops, label));
+    for (const {name, colour, points} of lines.toReversed()) { // the first line lies on top
+      const path = points.map(([n, value]) => `${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("L");
+      picture.append(svg("path", {d: `M${path}`, class: "line", style: `stroke:${colour}`}),
+        ...points.map(([n, value]) => svg("circle", {cx: x(n), cy: y(value), r: 3, style: `fill:${colour}`})),
+        svg("text", {x: right + 10, y: places.get(name), class: "label",
+          style: `fill:color-mix(in srgb, ${colour} 70%, var(--ink))`}, name));
     }
-    const found = lines.map(({name, here}) => `${name} ${here ? bytes(here) : "no size"}`).join(", ");
-    picture.setAttribute("aria-label", "Bytes per record besides keys and values, over records per batch. "
-      + `At ${number(records)} records per batch: ${found}.`);
     return picture;
   }
 

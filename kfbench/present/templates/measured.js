@@ -1,40 +1,88 @@
 "use strict";
 /**
- * The measured cells of the run: bytes under a codec, CPU times, and a month's bill.
+ * Bytes per record and CPU times, exact, measured or interpolated between measured neighbours. A month's bill.
  *
- * A cell is a grid point or a named workload. Its numbers stand in the order of `formats`; 0 is missing. A workload also
- * has `rivals`: codec -> [[name, bytes, those of v2 on the same records]].
+ * A cell is a grid point of a run or a named workload. Its numbers stand in the order of `formats`; 0 is missing.
  */
 window.kfbench.measured = (() => {
-  const {base, cells, workloads, month, formats} = JSON.parse(document.getElementById("kfbench-explorer").textContent);
+  const {fields, sum} = window.kfbench;
+  const {base, newest, cells: stored, workloads, month, formats, is_sampled: isSampled} =
+    JSON.parse(document.getElementById("kfbench-explorer").textContent);
   const AXES = ["records", "key_bytes", "value_bytes", "span_ms", "headers", "null_percent"];
+  const OTHERS = AXES.filter(axis => axis !== "records" && axis !== "value_bytes"); // no interpolation along these
+  const named = settings => Object.fromEntries(AXES.map((axis, i) => [axis, settings[i] ?? 0]));
+  const cells = stored.map(([settings, run, bytes, cpu = {}]) => ({settings: named(settings), run, bytes, cpu}));
   const HEADER_BYTES = {header_key_bytes: 12, header_value_bytes: 20}; // of every cell with headers
-  const at = name => formats.indexOf(name);
+  const NEIGHBOURS = 5; // on each axis, the larger one is at most so many times the smaller one
+  const SPREAD = 0.012; // neighbours' savings differ by at most this share of a batch, and have one sign
+  const bytesOf = (cell, codec, name) => cell.bytes[codec]?.[formats.indexOf(name)];
 
-  /** The axes on which a cell differs from the settings: [axis, cell's value]. Lengths of headers count if there are any. */
-  const differences = (cell, settings) => [
-    ...AXES.map((axis, i) => [axis, cell.settings[i]]), ...(settings.headers > 0 ? Object.entries(HEADER_BYTES) : []),
-  ].filter(([axis, value]) => value !== settings[axis]);
+  /** The cells of the grid that have the settings' values on these axes. */
+  function cellsOf(settings, axes) {
+    const isHeader = ([name, length]) => !settings.headers || settings[name] === length;
+    return Object.entries(HEADER_BYTES).every(isHeader)
+      ? cells.filter(cell => axes.every(axis => cell.settings[axis] === settings[axis])) : [];
+  }
+  const at = settings => settings.workload ? workloads.filter(({name}) => name === settings.workload)
+    : cellsOf(settings, AXES);
 
-  /** Return the workload of the settings, or the cell that was measured at exactly these settings, if any. */
-  const cellOf = settings => workloads.find(({name}) => name === settings.workload)
-    ?? cells.find(cell => !differences(cell, settings).length);
-
-  /** Return up to three measured cells near the settings. has: cell => boolean. */
-  function nearest(settings, has) {
-    const doublings = ([axis, value]) => Math.abs(Math.log2((value + 2) / (settings[axis] + 2)));
-    const distance = cell => differences(cell, settings).reduce((total, each) => total + doublings(each), 0);
-    return cells.filter(has).sort((a, b) => distance(a) - distance(b)).slice(0, 3);
+  /** The stops next to x, [stop, weight]: x itself, or two. None if x is outside, or they are far apart. */
+  function beside(stops, x) {
+    if (stops.includes(x)) return [[x, 1]];
+    const low = Math.max(...stops.filter(stop => stop < x)), high = Math.min(...stops.filter(stop => stop > x));
+    const weight = Math.log(x / low) / Math.log(high / low);
+    return low > 0 && high <= NEIGHBOURS * low ? [[low, 1 - weight], [high, weight]] : [];
   }
 
-  const bytesOf = (cell, codec, name) => cell.bytes[codec]?.[at(name)] || null;
+  /**
+   * Bytes per record between neighbours of one run, in batch size and value size; null without them.
+   *
+   * v2's logarithm is linear in the logarithms of both. v3 saves per batch the median of the neighbours' savings. It is
+   * null if these savings disagree, or if those at the next smaller and larger values do.
+   */
+  function between(settings, name, run) {
+    const {codec, records, value_bytes} = settings;
+    const plane = cellsOf(settings, OTHERS).filter(cell => cell.run === run && bytesOf(cell, codec, base));
+    const find = (n, length) => plane.find(cell => cell.settings.records === n && cell.settings.value_bytes === length);
+    const lengths = plane.map(cell => cell.settings.value_bytes), near = beside(lengths, value_bytes);
+    const counts = beside(plane.map(cell => cell.settings.records), records);
+    const corners = counts.flatMap(([n, part]) => near.map(([length, share]) => [find(n, length), part * share]));
+    if (!corners.length || corners.some(([cell]) => !cell)) return null;
+    const size = Math.exp(sum(corners.map(([cell, weight]) => weight * Math.log(bytesOf(cell, codec, base)))));
+    if (name === base) return size;
+    const below = Math.max(...lengths.filter(length => length < near[0][0]));
+    const above = Math.min(...lengths.filter(length => length > near.at(-1)[0]));
+    const saved = cell => cell.settings.records * (bytesOf(cell, codec, base) - (bytesOf(cell, codec, name) || NaN));
+    const outer = counts.flatMap(([n]) => [find(n, below), find(n, above)]).filter(Boolean).map(saved);
+    const inner = corners.map(([cell]) => saved(cell)).sort((a, b) => a - b), middle = (inner.length - 1) / 2;
+    const least = Math.min(...inner, ...outer), most = Math.max(...inner, ...outer);
+    return least * most > 0 && most - least <= SPREAD * size * records
+      ? size - (inner[Math.floor(middle)] + inner[Math.ceil(middle)]) / 2 / records : null;
+  }
 
-  /** {ratio, low, high} to v2, or {ns} of v2 itself, or null. Numbers in the page are thousandths. */
-  function cpuOf(cell, codec, operation, name) {
-    const stored = cell.cpu[codec]?.[operation]?.[at(name)];
-    if (!stored) return null;
-    if (name === base) return {ns: stored, ratio: 1};
-    const [ratio, below, above] = stored;
+  /** {size, how, parts}: bytes per record, where they come from, and groups of fields if they are exact; or null. */
+  function sizeOf(settings, name) {
+    const {codec, records, null_percent, workload} = settings, has = cell => bytesOf(cell, codec, name);
+    const cell = at(settings).find(has);
+    if (cell) return {size: has(cell), how: isSampled && codec !== "none" ? "estimated" : "measured"};
+    if (workload) return null;
+    if (codec === "none") {
+      const found = fields({...settings, null_values: Math.round(records * null_percent / 100)})[name];
+      const parts = found && Object.fromEntries(Object.entries(found).map(([group, size]) => [group, size / records]));
+      return parts && {size: sum(parts), how: "exact", parts};
+    }
+    if (![base, newest].includes(name)) return null;
+    const run = [...new Set(cells.map(each => each.run))].find(each => between(settings, base, each));
+    const size = run !== undefined && between(settings, name, run);
+    return size ? {size, how: "interpolated"} : null;
+  }
+
+  /** {ratio, low, high} to v2, or {ns} of v2 itself, or undefined. Numbers in the page are thousandths. */
+  function cpuOf(settings, operation, name) {
+    const numbers = at(settings).map(cell => cell.cpu[settings.codec]?.[operation]?.[formats.indexOf(name)]);
+    const found = numbers.find(Boolean);
+    if (!found || name === base) return found && {ns: found};
+    const [ratio, below, above] = found;
     return {ratio: ratio / 1000, low: (ratio + below) / 1000, high: (ratio + above) / 1000};
   }
 
@@ -46,5 +94,5 @@ window.kfbench.measured = (() => {
     return stored / 1e9 * month.storage_gb_month + network / 1e9 * month.network_gb;
   }
 
-  return {cellOf, nearest, differences, bytesOf, cpuOf, bill};
+  return {sizeOf, cpuOf, bill};
 })();

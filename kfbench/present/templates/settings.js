@@ -1,11 +1,12 @@
 "use strict";
 /**
- * The settings of the explorer: their limits, and the page's address, which holds them.
+ * The settings of the calculator: their limits, and the page's address, which holds them.
  *
- * window.kfbench.settings.read(address) returns {settings, notes}. A value out of range is clamped, and a note says so.
- * The means of a workload are clamped, too.
+ * read(address) and changed(settings, name, text) return {settings, notes}. A value out of range is clamped, and a note
+ * says so.
  */
 window.kfbench.settings = (() => {
+  const {addressParts} = window.kfbench.words;
   const {first, sets, codecs, workloads} = JSON.parse(document.getElementById("kfbench-explorer").textContent);
   const LIMITS = {
     records: [1, 1e6], key_bytes: [-1, 1e6], value_bytes: [-1, 1e7], span_ms: [0, 315576e6], headers: [0, 64],
@@ -13,7 +14,6 @@ window.kfbench.settings = (() => {
   };
   const CHOICES = {
     formats: Object.keys(sets), codec: ["none", ...codecs], workload: ["", ...workloads.map(({name}) => name)],
-    bars: ["overhead", "all"],
   };
   const firstChoices = Object.fromEntries(Object.entries(CHOICES).map(([name, [value]]) => [name, value]));
   const number = x => x.toLocaleString("en").replace("-", "−");
@@ -24,58 +24,48 @@ window.kfbench.settings = (() => {
     const [least, most] = LIMITS[name], value = Number(text);
     if (String(text).trim() === "" || !Number.isFinite(value)) { // only in an address or a field
       const shown = String(text).slice(0, 20);
-      return [DEFAULTS[name], `${words(name)}: “${shown}” is no number. ${number(DEFAULTS[name])} is used.`];
+      return [first[name], `${words(name)}: “${shown}” is no number. ${number(first[name])} is used.`];
     }
     const inside = Math.min(Math.max(name === "mb_per_s" ? value : Math.round(value), least), most);
-    const isNear = Math.abs(inside - value) < 1;
     const range = `${number(least)} to ${number(most)}`;
-    return [inside, isNear ? "" : `${words(name)}: ${number(value)} is outside ${range}. `
-      + `${number(inside)} is used.`];
+    return [inside, Math.abs(inside - value) < 1 ? ""
+      : `${words(name)}: ${number(value)} is outside ${range}. ${number(inside)} is used.`];
   }
 
-  /** Return the settings inside their limits, and the notes as a Map from the setting's name. */
-  function inside(wanted) {
-    const settings = {...wanted}, notes = new Map();
-    for (const name of Object.keys(LIMITS).filter(each => each in wanted)) {
-      const [value, note] = clamped(name, wanted[name]);
-      settings[name] = value;
-      notes.set(name, note);
-    }
-    return {settings, notes};
-  }
-  const start = inside({...first, mb_per_s: 10, ...firstChoices, ...first}), DEFAULTS = start.settings;
-  const meansOf = name => inside(workloads.find(each => each.name === name)?.settings ?? {});
-
-  /** Return the workload that has these settings, or "" if one was changed. */
-  function workloadOf(settings) {
-    const means = Object.entries(meansOf(settings.workload).settings);
-    return means.every(([name, value]) => settings[name] === value) ? settings.workload : "";
-  }
-
-  function read(address) {
-    const given = new URLSearchParams(address.replace(/^#/, "")), means = meansOf(given.get("workload"));
-    const settings = {...DEFAULTS, ...means.settings}, notes = new Map([...start.notes, ...means.notes]);
-    for (const [name, text] of given) {
+  /** Apply changes, [name, text] each. The settings leave the workload if they differ from its means. */
+  function apply(before, changes) {
+    const settings = {...before}, notes = new Map();
+    for (const [name, text] of changes) {
       if (name in LIMITS) {
         const [value, note] = clamped(name, text);
         settings[name] = value;
         notes.set(name, note);
-      } else if (name in CHOICES) {
-        if (CHOICES[name].includes(text)) settings[name] = text;
-        else notes.set(name, `${words(name)}: “${text.slice(0, 40)}” is not a choice here.`);
-      } else if (address.includes("=")) {
-        notes.set(name, `“${name.slice(0, 40)}” is no setting.`);
+      } else if (CHOICES[name]?.includes(text)) {
+        settings[name] = text;
+      } else {
+        notes.set(name, name in CHOICES ? `${words(name)}: “${text.slice(0, 40)}” is not a choice here.`
+          : `“${name.slice(0, 40)}” is no setting.`);
       }
     }
-    settings.workload = workloadOf(settings);
+    const isMean = ([name, value]) => settings[name] === clamped(name, value)[0];
+    if (!meansOf(settings.workload).every(isMean)) settings.workload = "";
     return {settings, notes: [...notes.values()].filter(Boolean)};
   }
+  const meansOf = name => Object.entries(workloads.find(each => each.name === name)?.settings ?? {});
+  const DEFAULTS = apply({}, Object.entries({...firstChoices, ...first})).settings;
+  const changed = (settings, name, text) => apply(settings, [...meansOf(name === "workload" && text), [name, text]]);
 
-  /** The address of these settings. Those with the default value are left out. */
-  function write(settings) {
-    const changed = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
-    return `#${new URLSearchParams(changed.length ? changed : [["records", settings.records]])}`;
+  function read(address) {
+    const [own] = addressParts(address), given = new URLSearchParams(own.includes("=") ? own : "");
+    return apply(DEFAULTS, [...Object.entries(first), ...meansOf(given.get("workload")), ...given]);
   }
 
-  return {read, write, clamped, meansOf, workloadOf, LIMITS, CHOICES};
+  /** The address of these settings, before what the views keep in it. Those with the default value are left out. */
+  function write(settings) {
+    const changes = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
+    const own = new URLSearchParams(changes.length ? changes : [["records", settings.records]]);
+    return `#${[own, addressParts(location.hash)[1]].filter(String).join("&")}`;
+  }
+
+  return {read, changed, write, LIMITS, CHOICES};
 })();

@@ -2,14 +2,13 @@
 /**
  * Exact sizes of a batch without a codec, by the rules of `Format.size`.
  *
- * All records have the same lengths, so only offset and time deltas differ. Their varints grow at a few records of the
- * batch. Between two of these records all records have the same size, so a batch of a million takes ten steps.
- *
+ * All records have the same lengths, so only offset and time deltas differ. Their varints grow at a few records. All
+ * records between two of these have the same size, so a batch of a million takes ten steps.
  * window.kfbench.sizes(settings) returns {format: bytes}. window.kfbench.fields(settings) returns {format: {group:
  * bytes}}. A format that cannot carry the settings is null. Settings: records, key_bytes, value_bytes, span_ms,
  * headers, header_key_bytes, header_value_bytes, and optionally null_values: the last so many values are null.
  */
-window.kfbench = (() => {
+window.kfbench = {...window.kfbench, ...(() => {
   const {formats, stops, ages} = JSON.parse(document.getElementById("kfbench-rules").textContent);
   const HEADER = "batch header", OFFSETS = "offsets", LENGTHS = "lengths and counts", TIMES = "timestamps";
   const ATTRIBUTES = "attributes, magic", RECORD_HEADERS = "record headers", PAYLOAD = "keys and values";
@@ -53,16 +52,13 @@ window.kfbench = (() => {
   }
 
   /** The bytes of one record's headers: lengths without their count, and contents. */
-  function recordHeaders({headers, header_key_bytes, header_value_bytes}, {count, length}) {
-    return {
-      lengths: headers * (count(header_key_bytes) + length(header_value_bytes)),
-      contents: headers * (header_key_bytes + present(header_value_bytes)),
-    };
-  }
+  const recordHeaders = ({headers, header_key_bytes, header_value_bytes}, {count, length}) => ({
+    lengths: headers * (count(header_key_bytes) + length(header_value_bytes)),
+    contents: headers * (header_key_bytes + present(header_value_bytes)),
+  });
 
-  function payload({records, key_bytes, value_bytes, null_values}) {
-    return records * present(key_bytes) + (records - null_values) * present(value_bytes);
-  }
+  const payload = ({records, key_bytes, value_bytes, null_values}) =>
+    records * present(key_bytes) + (records - null_values) * present(value_bytes);
 
   /** v0, v1 and enriched: fixed bytes per message. */
   function messages(format, set) {
@@ -70,12 +66,16 @@ window.kfbench = (() => {
     return {...Object.fromEntries(parts), [PAYLOAD]: payload(set)};
   }
 
-  /** v2 and v3. The header's varints are counted for one record, and grow with last offset and time span. */
+  /**
+   * v2, v3 and kip98, which has no length of a null key or of a value. The header's varints are counted for one record,
+   * and grow with last offset and time span.
+   */
   function batch(format, set) {
-    const size = numbers(format.is_unsigned), each = recordHeaders(set, size);
+    const isKip98 = format.layout === "kip98", size = numbers(isKip98 || format.is_unsigned);
+    const each = recordHeaders(set, size), {records, key_bytes, headers} = set;
     const found = {[HEADER]: format.header, [OFFSETS]: 0, [TIMES]: 0, [LENGTHS]: 0, [RECORD_HEADERS]: 0,
       [ATTRIBUTES]: format.attributes * set.records, [PAYLOAD]: payload(set)};
-    const {records, key_bytes, headers} = set, isShared = format.shares_headers && headers > 0;
+    const isShared = format.shares_headers && headers > 0;
     if (!format.has_fixed_header) {
       found[HEADER] += size.count(records - 1) - 1 + varint(records > 1 ? set.span_ms : 0) - 1;
     }
@@ -88,7 +88,8 @@ window.kfbench = (() => {
     const inside = isShared ? {count: 1, lengths: 0, contents: 0} : {count: size.count(headers), ...each};
     let metadata = 0;
     for (const {records: n, offset, time, value_bytes} of ranges(set, size)) {
-      const lengths = size.length(key_bytes) + size.length(value_bytes) + inside.count + inside.lengths;
+      const lengths = isKip98 ? key_bytes < 0 ? 0 : uvarint(key_bytes)
+        : size.length(key_bytes) + size.length(value_bytes) + inside.count + inside.lengths;
       const fields = format.attributes + offset + time + lengths;
       metadata += n * fields;
       found[OFFSETS] += n * offset;
@@ -101,21 +102,6 @@ window.kfbench = (() => {
       }
     }
     if (format.is_headers_first) found[LENGTHS] += uvarint(metadata);
-    return found;
-  }
-
-  /** kip98: a null key has no length, and no value has one. */
-  function kip98(format, set) {
-    const size = numbers(true), {records, key_bytes} = set;
-    const found = {[HEADER]: format.header, [OFFSETS]: 0, [TIMES]: 0, [LENGTHS]: 0,
-      [ATTRIBUTES]: format.attributes * records, [PAYLOAD]: payload(set)};
-    const key = key_bytes < 0 ? 0 : uvarint(key_bytes);
-    for (const {records: n, offset, time, value_bytes} of ranges(set, size)) {
-      const message = format.attributes + offset + time + key + present(key_bytes) + present(value_bytes);
-      found[OFFSETS] += n * offset;
-      found[TIMES] += n * time;
-      found[LENGTHS] += n * (key + uvarint(message));
-    }
     return found;
   }
 
@@ -133,7 +119,7 @@ window.kfbench = (() => {
       [RECORD_HEADERS]: each.contents, [PAYLOAD]: payload(set)};
   }
 
-  const LAYOUTS = {messages, batch, kip98, columnar};
+  const LAYOUTS = {messages, batch, kip98: batch, columnar};
 
   function fields(settings) {
     const set = {...DEFAULTS, ...settings};
@@ -145,9 +131,8 @@ window.kfbench = (() => {
   }
 
   const sum = groups => Object.values(groups).reduce((total, bytes) => total + bytes, 0);
-  function sizes(settings) {
-    return Object.fromEntries(Object.entries(fields(settings)).map(([name, found]) => [name, found && sum(found)]));
-  }
+  const sizes = settings =>
+    Object.fromEntries(Object.entries(fields(settings)).map(([name, found]) => [name, found && sum(found)]));
 
-  return {sizes, fields, formats, stops, sum, PAYLOAD};
-})();
+  return {sizes, fields, formats, stops, sum};
+})()};

@@ -11,7 +11,7 @@ from kfbench.report.sources.claims import broker_claims, claims
 from kfbench.report.sources.clients import peer_differences, peers, second_opinion
 from kfbench.report.sources.fields import fields
 from kfbench.report.sources.instructions import instructions
-from kfbench.report.sources.migration import migration, migration_assumed, migration_break_even
+from kfbench.report.sources.migration import migration, migration_assumed, migration_break_even, migration_curve
 from kfbench.report.sources.noise import aa, checks, control
 from kfbench.report.sources.pareto import pareto
 from kfbench.report.sources.verdict import verdict
@@ -21,6 +21,7 @@ SOURCES: Final[Mapping[str, Callable[[Runs], pd.DataFrame]]] = {
     each.__name__: each
     for each in (
         aa, break_even, broker_claims, checks, claims, control, convert_losses, fields, instructions, migration,
-        migration_assumed, migration_break_even, pareto, peer_differences, peers, second_opinion, verdict, winners,
+        migration_assumed, migration_break_even, migration_curve, pareto, peer_differences, peers, second_opinion,
+        verdict, winners,
     )
 }  # fmt: skip

@@ -38,6 +38,7 @@ def peers(_: Runs) -> pd.DataFrame:
     Columns: ns per record; to_ours, to_fastest: ratios; rank: by the mean of
     to_fastest over all sizes in v2; role: "ours", "limit" or "other"; other_threads: CPU time
     of the process's other threads, as a share of the timed thread's. The limit has no rank, and is not the fastest.
+    The frame's attribute `manifest` says when and where they were measured.
     """
     found = load_peers()
     if found is None:
@@ -66,6 +67,7 @@ def peers(_: Runs) -> pd.DataFrame:
             }
         )
     frame = pd.DataFrame(rows)
+    frame.attrs["manifest"] = found.manifest
     return frame.assign(rank=_ranks(frame))
 
 

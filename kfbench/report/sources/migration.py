@@ -29,6 +29,7 @@ MEASURED_AS: Final = {"append": APPEND, "zero-copy": "fetch", "down-convert": CO
 SHARES: Final = ("old_producers", "old_consumers", "old_data", "canary_leaders")  # from 0 to 1
 NO_COSTS: Final = (InvalidConfig, IllegalCombination, KeyError)
 
+SHARES_DRAWN: Final = range(0, 101, 10)
 LOADS: Final = [
     "plan", "batch_size", "with_codec", "phase", "append_cpu", "fetch_cpu", "out", "on_disk", "zero_copy",
     "refused_produced", "refused_fetched", "bill", "reason",
@@ -133,6 +134,19 @@ def migration_break_even(runs: Runs) -> pd.DataFrame:
             saved = {"without": each.saved_without * GIB_IN_TIB, "with_all": each.saved_with_all * GIB_IN_TIB}
             found.append({"share": share, **at, "pays": pays, **saved})
     return pd.DataFrame(found, columns=BREAK_EVENS)
+
+
+def migration_curve(runs: Runs) -> pd.DataFrame:
+    """Return what a plan saves in US$ per TiB by the share of old consumers in percent, in which a bill is linear."""
+    broker, found = Broker(runs.own), []
+    for plan in plans.PLANS.values() if broker.one_host else ():
+        for arm, each in break_evens(broker, plan):
+            if isinstance(each, str):
+                continue
+            for share in SHARES_DRAWN:
+                saved = each.saved_without + (each.saved_with_all - each.saved_without) * share / 100
+                found.append((plan.name, arm.point["batch_size"], arm.with_codec, share, saved * GIB_IN_TIB))
+    return pd.DataFrame(found, columns=["plan", "batch_size", "with_codec", "share", "saved"])
 
 
 def migration_assumed(_: Runs) -> pd.DataFrame:

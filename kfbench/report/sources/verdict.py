@@ -16,7 +16,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.present.arms import Arm, paired
-from kfbench.present.names import in_order, lacking
+from kfbench.present.names import HEADERS_FIRST, MAIN, in_order, lacking
 from kfbench.present.rows import NULL, Rows, Runs
 from kfbench.present.table import Interval, listed
 from kfbench.report.sources.noise import RESIDENT
@@ -36,7 +36,7 @@ PLAIN: Final[Mapping[str, Any]] = {
     "population": "named", "variant": DEFAULT, "batch_size": NULL, "research": False,
 }  # fmt: skip
 COLUMNS: Final = (
-    "workload_class", "with_codec", "format", "winner", "bytes", "ratio", *TIMED,
+    "workload_class", "with_codec", "format", "main", "winner", "bytes", "ratio", "saving", *TIMED,
 )  # fmt: skip
 Ratios = Mapping[tuple[str, str, str], Interval]  # (workload, operation, format) -> CPU time relative to v2
 
@@ -52,8 +52,10 @@ class Sizes:
 def verdict(runs: Runs) -> pd.DataFrame:
     """Return a row per class of workloads, codec (none and zstd) and format.
 
+    main: v0, v1, v3 and v3-headers-first.
     winner: the smallest formats that lose nothing, or "tie with v2".
-    bytes: per record. ratio: relative to v2. encode, decode, append: CPU time relative to v2, without a codec.
+    bytes: per record. ratio: relative to v2. saving: 1 less that.
+    encode, decode, append: CPU time relative to v2, without a codec.
     """
     sizes, ratios = _sizes(runs.own), _ratios(runs.own)
     classes: dict[str, list[str]] = {name: [] for name in CLASS_ORDER}
@@ -113,10 +115,12 @@ def _rows(of: Mapping[str, Sizes], ratios: Ratios) -> Iterator[dict[str, Any]]:
     for name in formats:
         row: dict[str, Any] = {
             "format": name,
+            "main": name in (*MAIN, HEADERS_FIRST) and name != BASE_FORMAT,
             "winner": f"tie with {BASE_FORMAT}" if is_tie else words or None,
             "bytes": sizes[name],
             "ratio": sizes[name] / sizes[BASE_FORMAT] if BASE_FORMAT in sizes else None,
         }
+        row["saving"] = None if row["ratio"] is None else 1 - row["ratio"]
         for operation in TIMED:
             times = [ratios.get((workload, operation, name)) for workload in of]
             known = [time for time in times if time is not None]

@@ -16,7 +16,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.measure.cpu import Operation
 from kfbench.measure.kinds import KINDS
 from kfbench.measure.kinds.base import Block, Illegal, Kind
-from kfbench.measure.kinds.cpu import Cache
+from kfbench.measure.kinds.cpu import Cache, Context
 from kfbench.plugins import OURS, PluginClash, hint_of
 from kfbench.shipped import DATASETS
 
@@ -35,6 +35,7 @@ _TYPES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "cache": get_args(Cache),
+    "contexts": get_args(Context),
     "illegal": get_args(Illegal),
     "operations": get_args(Operation),
 }
@@ -285,23 +286,23 @@ def _find(name_or_path: str | Path) -> Path:
 def check_settings(where: str, given: SweepFile | Grid) -> None:
     """Raise InvalidConfig if a number of a section is out of range. where: the file and the table, for messages.
 
-    Numbers must be 1 or more. Kinds have ranges for the numbers in lists.
+    Numbers must be 1 or more. Kinds have ranges for the numbers in lists. Lists are not empty and repeat nothing.
     """
     for section, kind in SECTIONS.items():
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():
             value, place = getattr(settings, key), f"{where}.{section}.{key}"
             if isinstance(value, tuple):
-                _check_list(place, value, *kind.ranges[key])
+                _check_list(place, value, kind.ranges.get(key))
             elif isinstance(value, int | float) and value < 1:
                 raise InvalidConfig(f"{place}: {value} is below 1")
 
 
-def _check_list(place: str, values: Sequence[float], least: float, most: float) -> None:
+def _check_list(place: str, values: Sequence[Any], ends: tuple[float, float] | None) -> None:
     if not values:
         raise InvalidConfig(f"{place}: empty")
     for value in values:
-        if not least <= value <= most:
-            raise InvalidConfig(f"{place}: {value} is not within {least} to {most}")
+        if ends and not ends[0] <= value <= ends[1]:
+            raise InvalidConfig(f"{place}: {value} is not within {ends[0]} to {ends[1]}")
         if values.count(value) > 1:
             raise InvalidConfig(f"{place}: {value} is listed twice")

@@ -32,7 +32,7 @@ from kfbench.errors import KfbenchError, require_extra
 from kfbench.plugins import files_of, plugins
 from kfbench.shipped import DATASETS
 
-DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
+DRIVER_ONLY: Final = frozenset({"jinja2", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
 _NO_RESULT: Final = (  # no result depends on these files; sweeps are here because a run stores the text of its sweep
     "code/kfbench/present/",

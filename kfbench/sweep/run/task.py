@@ -128,6 +128,7 @@ def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Ro
         "codec_version": CODECS[cell.codec].version,
         "host": on,
         "cache": cell.cache if kind_of(cell).has_cold_mode else None,
+        "context": cell.context,
     }
     return [
         columns | common | {"grid": grid} | row
