@@ -30,7 +30,7 @@ help:
 	@echo "make history    write asv's site of the committed results"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
-	@echo "make docs       write the generated parts of README.md and docs/*.md (cog)"
+	@echo "make docs       write the generated parts of README.md and docs/*.md (cog), and README's picture"
 	@echo "make lock       resolve the packages of requirements.lock"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
@@ -108,6 +108,7 @@ notebooks: setup
 	$(PY) tools/notebooks.py
 
 docs: kernels
+	$(PY) -c 'from tools.pages import ten_bars; ten_bars("docs/ten-bars.svg")'
 	$(PY) -m cogapp -r -U -n utf-8 --markers='<!--cog cog--> <!--end-->' --verbosity=1 README.md docs/*.md
 
 # One lock for every platform and Python from 3.11 on. uv and pip check the hashes.

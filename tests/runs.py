@@ -4,6 +4,7 @@ import getpass
 import json
 import re
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.task import measure_cell
 
+REPORTS = Path(__file__).parents[1] / "reports"
 _TINY = """\
 title = "tiny"
 analysis = "a"
@@ -133,6 +135,21 @@ def stored(out: Path, rows: list[dict[str, Any]], **facts: Any) -> Run:
     writer = create_run(out, MANIFEST | facts)
     writer.add(table(rows))
     return writer.complete({})
+
+
+def date_and_number(report: str) -> tuple[str, int]:
+    """Return what orders reports by their names."""
+    date, _, number = report.partition(".")
+    return date, int(number)
+
+
+def committed_reports() -> list[Path]:
+    """Return the folders of the committed reports, the oldest first. One that `make report` just made is not there."""
+    listed = subprocess.run(["git", "ls-files"], cwd=REPORTS, capture_output=True, text=True, check=True).stdout.split()
+    return [
+        REPORTS / name
+        for name in sorted({each.partition("/")[0] for each in listed if "/" in each}, key=date_and_number)
+    ]
 
 
 MANIFEST: dict[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Any
 import jupytext  # type: ignore[import-untyped]
 import pytest
 
-from kfbench.report.publish import newest
+from tests.runs import committed_reports
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
@@ -119,4 +119,4 @@ def test_a_notebook_begins_with_its_question_and_parameters(name: str) -> None:
 
 
 def test_notebooks_show_the_newest_report() -> None:
-    assert {report_of(name) for name in NAMES} == {newest(ROOT / "reports").name}
+    assert {report_of(name) for name in NAMES} == {committed_reports()[-1].name}

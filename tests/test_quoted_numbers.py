@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.present.engine import BuiltTable
 from kfbench.present.fields import filled
+from kfbench.report.build import Report
 from kfbench.report.files import report_of
-from kfbench.report.publish import newest
 from kfbench.store import open_run
+from tests.runs import committed_reports
+from tools.jmh_published import PUBLISHED, PUBLISHED_FILE
 from tools.pages import ten_bars
 
 ROOT = Path(__file__).parents[1]
@@ -82,6 +83,14 @@ def in_java(kafka: str, base: str, end: Callable[[list[float]], float], name: st
     return end([float(np.median(ns[name, *cell] / ns[base, *cell])) for cell in cells])
 
 
+def farthest_from_published() -> float:
+    """Return the largest difference of Java's allocated bytes from those of Kafka's pull request, in percent."""
+    rows = json.loads(PUBLISHED_FILE.read_text())["rows"]
+    found = {(row["codec"], row["reading"]): row["bytes_per_batch"] for row in rows}
+    assert found.keys() == PUBLISHED.keys()
+    return 100 * max(abs(float(found[each]) / PUBLISHED[each] - 1) for each in found)
+
+
 QUOTED: list[tuple[str, str, Callable[[], float]]] = [
     ("why-not-parquet", ROW.format("v2", 0), lambda: size("v2", 1)),
     ("why-not-parquet", ROW.format("columnar", 4), lambda: size("columnar", 10_000)),
@@ -96,6 +105,7 @@ QUOTED: list[tuple[str, str, Callable[[], float]]] = [
     ("java", r"v3 takes ([\d.]+) to [\d.]+ × v2's time on Kafka 4", lambda: in_java("4.4.0", "v2-own", min)),
     ("java", r"on Kafka 4.4.0, and [\d.]+ to ([\d.]+) × on 3.9.2", lambda: in_java("3.9.2", "v2-own", max)),
     ("java", r"v2 in our Java code takes only ([\d.]+) to", lambda: in_java("4.4.0", "v2", min, "v2-own")),
+    ("java", r"largest of eight differences is ([\d.]+) %", farthest_from_published),
 ]
 
 
@@ -113,26 +123,45 @@ FRONT: list[tuple[str, str]] = [
         "front-sizes.saving[batch_size=100,payload=template,with_codec=zstd 3,format=v2]:pct0",
     ),
     ("new format saves {}.", "front-sizes.saving[batch_size=1,payload=template,with_codec=none,format=v3]:pct0"),
-    ("random bytes it is {}.", "front-sizes.saving[batch_size=100,payload=random,with_codec=zstd 3,format=v2]:pct0"),
-    ("not in Kafka, saves {} with", "ratio.saving[batch_size=1,format=v3]:pct1"),
-    ("per batch, {} with 100", "ratio.saving[batch_size=100,format=v3]:pct1"),
-    ("and {} there under zstd", "codecs-ratio.saving[batch_size=100,with_codec=zstd 3,format=v3]:pct1"),
-    ("it takes {} v2's CPU time to encode", "cpu-batch-size-encode.time_ratio[batch_size=1,format=v3]:x2"),
-    ("encode and {} to decode", "cpu-batch-size-decode.time_ratio[batch_size=1,format=v3]:x2"),
+    ("with random bytes {}.", "front-sizes.saving[batch_size=100,payload=random,with_codec=zstd 3,format=v2]:pct0"),
+    ("not in Kafka, saves {} alone", "ratio.saving[batch_size=1,format=v3]:pct1"),
+    ("its batch, {} with 100", "ratio.saving[batch_size=100,format=v3]:pct1"),
+    ("Decoding it alone takes {} or", "cpu-batch-size-decode.time_ratio[batch_size=1,format=v3]:x2"),
+    ("or {} v2's CPU time", "front-cpu.time_ratio[batch_size=1,format=v3,operation=decode]:x2"),
+    ("Encoding it takes {} or", "cpu-batch-size-encode.time_ratio[batch_size=1,format=v3]:x2"),
+    ("or {}.", "front-cpu.time_ratio[batch_size=1,format=v3,operation=encode]:x2"),
 ]
 
 
+VERDICT_WORDS = 60
+UNIT = re.compile(r"(?<=\d) (?=(?:%|×|bytes)(?:\W|$))")  # a number with its unit is one word
+
+
 @pytest.fixture(scope="module")
-def tables() -> Mapping[str, BuiltTable]:
-    """Return the tables of the newest report."""
-    return report_of(open_run(newest(ROOT / "reports"))).tables
+def report() -> Report:
+    return report_of(open_run(committed_reports()[-1]))
 
 
 @pytest.mark.slow
-def test_the_readme_opens_with_numbers_of_the_newest_report(tables: Mapping[str, BuiltTable]) -> None:
+def test_the_verdict_of_the_front_page_is_short(report: Report) -> None:
+    verdict = f"{report.pages[0].title} {report.pages[0].lead}".replace("\xa0", " ")
+    assert len(UNIT.sub("", verdict).split()) <= VERDICT_WORDS
+
+
+@pytest.mark.slow
+def test_v3_saves_nothing_measurable_in_full_batches_under_zstd(report: Report) -> None:
+    field = "{codecs-ratio.saving[batch_size=100,with_codec=zstd 3,format=v3]:pct0}"
+    assert filled(field, report.tables, "") == "0\xa0%"
+    rows = stored("codec-cpu").query("kind == 'bytes' and batch_size == 100 and value_bytes == 100")
+    sizes = rows.query("codec == 'zstd' and level == 3").groupby("format")["size_bytes"].first()  # two grids have it
+    assert abs(1 - sizes["v3"] / sizes["v2"]) < 0.005
+
+
+@pytest.mark.slow
+def test_the_readme_opens_with_numbers_of_the_newest_report(report: Report) -> None:
     opening = re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n")[1])
     for words, field in FRONT:  # pages have no line break before a unit, README.md may have
-        assert filled(words.format(f"{{{field}}}"), tables, "README.md").replace("\xa0", " ") in opening
+        assert filled(words.format(f"{{{field}}}"), report.tables, "README.md").replace("\xa0", " ") in opening
     others = {"16", "100", "931", "2", "3"}  # sizes of the record, and names
     assert len([each for each in re.findall(r"[\d.]*\d", opening) if each not in others]) == len(FRONT)
 

@@ -52,14 +52,9 @@ def level(axis: str, value: Any) -> Cell:
     return value if isinstance(value, str) else float(value) if axis == "null_share" else int(value)
 
 
-def record_words(size: float) -> str:
-    """Return, for example, "100 records" or "one record"."""
-    return "one record" if size == 1 else f"{number(int(size))} records"
-
-
 def batch_words(size: float) -> str:
     """Return, for example, "100 records per batch" or "one record per batch"."""
-    return f"{record_words(size)} per batch"
+    return f"{'one record' if size == 1 else f'{number(int(size))} records'} per batch"
 
 
 def codecs_of(rows: pd.DataFrame) -> list[str]:

@@ -30,6 +30,9 @@ class UnknownColumn(KeyError):
     """A declaration names a column that rows do not have."""
 
 
+OWN: Final = "run"  # the report's own run among the manifests
+
+
 @dataclass(frozen=True, kw_only=True)
 class Runs:
     """The runs of a report: its own, and those of other profiles that it joins.
@@ -37,7 +40,7 @@ class Runs:
     Args:
         own: the rows of the report's run.
         joined: profile -> the rows of its newest run; the report's own if it has the profile's kind.
-        manifests: profile -> the manifest of that run; "run" for the report's own.
+        manifests: profile -> the manifest of that run; OWN for the report's own.
     """
 
     own: "Rows"
@@ -156,3 +159,32 @@ def as_cell(value: Any) -> Cell:
     if value is None or pd.isna(value):
         return None
     return float(value)
+
+
+def run_words(manifest: Mapping[str, Any]) -> str:
+    """Return when and on which machine a run was measured, and its noise."""
+    machine = machine_words(manifest["environment"])
+    return f"Measured {str(manifest['started'])[:10]} on {machine}. {noise_state(manifest)}."
+
+
+def machine_words(environment: Mapping[str, Any]) -> str:
+    """Return the processor with its model, such as "AMD EPYC (family 26, model 2)": many models have one name."""
+    name, model = environment.get("cpu") or environment.get("machine"), environment.get("cpu_model")
+    return f"{name} ({model})" if model else str(name)
+
+
+def noise_state(manifest: Mapping[str, Any]) -> str:
+    """Return the state of a run, such as "Quiet run: 7 of 7 noise checks passed"; without checks, what was seen."""
+    facts = manifest.get("noise")
+    if not facts:
+        return "Noise not checked"
+    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
+    state = "Noisy run" if facts["noisy"] else "Quiet run"
+    words = [f"{sum(passed)} of {len(passed)} noise checks passed"] if passed else facts["seen"]
+    return ": ".join([state, *words])
+
+
+def failed_checks(manifest: Mapping[str, Any]) -> Sequence[str]:
+    """Return the failed noise checks of a run as sentences."""
+    facts = manifest.get("noise") or {}
+    return facts["seen"] if facts.get("noisy") else []

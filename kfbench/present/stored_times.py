@@ -21,13 +21,12 @@ from kfbench.measure.noise import noise_facts, spreads
 from kfbench.measure.schema import table as rows_of
 from kfbench.present.table import Interval
 from kfbench.shipped import DATASETS
+from kfbench.text import percent
 
 PEERS_FILE: Final = DATASETS / "peers" / "cpu.json"
 OURS: Final = "kfbench"
-JAVA: Final = "Kafka's Java"
 LIMIT: Final = "limit"
-OTHERS: Final = ("v0", "v1")
-KAFKA_FORMATS: Final = (*OTHERS, BASE_FORMAT)  # the formats that Kafka writes, in the order of their magic
+KAFKA_FORMATS: Final = ("v0", "v1", BASE_FORMAT)  # the formats that Kafka writes, in the order of their magic
 
 JMH_FILE: Final = DATASETS / "second-opinion" / "jmh.json"
 OWN: Final = "v2-own"  # the arm that writes and reads v2 with the Java code of the other formats
@@ -75,7 +74,6 @@ class _PeerCell(msgspec.Struct):
 class _PeersFile(msgspec.Struct):
     measured: str
     peers: dict[str, str]
-    machines: dict[str, str]
     environment: dict[str, Any]
     cells: list[_PeerCell]
     differences: list[PeerDifference] = []
@@ -101,9 +99,8 @@ class Peers:
     """The contents of the file with the times of other implementations (peers).
 
     Args:
-        manifest: as in a run: `started`, `environment`, `noise`.
+        manifest: as in a run: `profile`, `title`, `started`, `environment`, `noise`.
         versions: peer -> its version, in the order of the table's columns.
-        machines: peer that does not run in Python -> its virtual machine.
         spread: the spread between arms, which widens the intervals of ratios.
         other_threads: peer -> CPU time of its process's other threads, as a share of the timed thread's.
         ns: CPU time per record in ns, float64[rounds]. All measurements of an operation were timed in the same rounds.
@@ -111,7 +108,6 @@ class Peers:
 
     manifest: Mapping[str, Any]
     versions: Mapping[str, str]
-    machines: Mapping[str, str]
     spread: float
     ns: Mapping[ArmKey, NDArray[np.float64]]
     differences: Sequence[PeerDifference]
@@ -138,10 +134,10 @@ def load_peers(path: Path = PEERS_FILE) -> Peers | None:
         for cell in file.cells
         for arm in cell.arms
     }
+    facts = {"started": file.measured, "environment": file.environment, "noise": noise_facts(rows)}
     return Peers(
-        manifest={"started": file.measured, "environment": file.environment, "noise": noise_facts(rows)},
+        manifest={"profile": "clients", "title": "Implementations of Kafka's formats: CPU"} | facts,
         versions=file.peers,
-        machines=file.machines,
         spread=spreads(rows).get("cpu", 0.0),
         ns=ns,
         differences=file.differences,
@@ -173,14 +169,17 @@ def _peer_rows(file: _PeersFile) -> pa.Table:
 
 
 class JavaRow(msgspec.Struct, frozen=True):
-    """The times of one arm and cell in Java. fork_ns: one per JVM."""
+    """The times of one arm and cell in Java. fork_ns: one per JVM. noisy: the interval is wider than 2 × NOISY."""
 
     operation: str
     format: str
     codec: str
     records: int
+    ns_per_op: float
+    ns_per_op_interval: tuple[float, float]
     fork_ns: list[float]
     bytes_per_record: float
+    noisy: bool
 
 
 class OurRow(msgspec.Struct, frozen=True):
@@ -203,6 +202,17 @@ class JmhRun(msgspec.Struct, frozen=True):
     environment: dict[str, Any]
     rows: list[JavaRow]
     ours: list[OurRow]
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The facts as in a run's manifest. The run is noisy if most intervals are."""
+        noisy, count = sum(row.noisy for row in self.rows), len(self.rows)
+        seen = [f"{noisy} of {count} intervals are wider than ±{percent(NOISY, 0)}"]
+        return {
+            "profile": f"java, {self.cells}", "title": f"Formats in Java: JMH on Kafka {self.kafka}",
+            "started": self.measured, "environment": self.environment,
+            "noise": {"noisy": 2 * noisy > count, "seen": seen, "hosts": {}},
+        }  # fmt: skip
 
 
 class _JmhFile(msgspec.Struct, frozen=True):

@@ -135,25 +135,59 @@ def rows_of(preset: Mapping[str, Any], view: Mapping[str, Any]) -> list[int]:
 
 
 def plain_table(preset: Mapping[str, Any], view: Mapping[str, Any]) -> Table:
-    """Return the rows that a preset shows first, for a page without a script."""
+    """Return the rows that a preset shows first, for a page without a script, with their change against its base."""
     dims, metrics, columns = view["dims"], view["metrics"], view["columns"]
     names = preset["label"] or [name for name in (preset["series"], preset["y"], preset["x"]) if name]
     shown_metrics = [preset["metric"], *preset["beside"]]
     scales = {key: metrics[key]["scale"] for key in shown_metrics}
-    rows: Sequence[tuple[Any, ...]] = [
+
+    def values(row: int) -> dict[str, Any]:
+        return {name: dims[name]["values"][columns[name][row]] for name in dims}
+
+    every = [values(row) for row in range(len(next(iter(columns.values()), [])))]
+    sizes = {tuple(each.values()): columns[preset["metric"]][row] for row, each in enumerate(every)}
+
+    def change(row: int) -> float | None:
+        size, base = columns[preset["metric"]][row], sizes.get(tuple((every[row] | preset["base"]).values()))
+        if size is None or not base:
+            return None
+        return float(size / base if preset["is_log"] else 100 * (size / base - 1))
+
+    has_change = preset["base"] and metrics[preset["metric"]]["unit"] != "×"  # a ratio has a base of its own
+    unit, digits = ("×", 2) if preset["is_log"] else ("%", 1)
+
+    rows = [
         (
-            *(dims[name]["values"][columns[name][row]] for name in names),
+            *(every[row][name] for name in names),
             *(None if columns[key][row] is None else columns[key][row] * scales[key] for key in shown_metrics),
+            *([change(row)] if has_change else []),
         )
         for row in rows_of(preset, view)
     ]
+    fixed = [f"{dims[name]['label']} {of[0]}" for name, of in preset["where"].items() if name not in names and of]
+    against = [f"against {', '.join(preset['base'].values())}"] if has_change else []
     return Table(
         name=f"preset-{preset['id']}",
-        caption=preset["title"],
+        caption=" ".join([preset["title"], ", ".join(fixed)]).strip(),
         columns=(
             *(Column(name=dims[name]["label"]) for name in names),
             *(Column(name=metrics[key]["label"], unit=metrics[key]["unit"], digits=metrics[key]["digits"])
               for key in shown_metrics),
+            *(Column(name=name, unit=unit, digits=digits) for name in against),
         ),
         rows=tuple(rows),
     )  # fmt: skip
+
+
+def sparse(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the views of a page with {row: value} for each column that has few values, to keep the page small."""
+    views = {
+        name: view | {"columns": {key: _sparse(column) for key, column in view["columns"].items()}}
+        for name, view in shown["views"].items()
+    }
+    return {**shown, "views": views}
+
+
+def _sparse(column: Sequence[Any]) -> Any:
+    known = {row: value for row, value in enumerate(column) if value is not None}
+    return known if len(known) < len(column) / 3 else column

@@ -4,8 +4,8 @@ What the run has no rows for is left out, and the table `missing` lists it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from kfbench.present.declaration import (
 )
 from kfbench.present.engine import BuiltTable, Source
 from kfbench.present.fields import Unmeasured, filled
-from kfbench.present.rows import Runs
+from kfbench.present.rows import Runs, failed_checks, machine_words, noise_state, run_words
 from kfbench.present.table import Interval, Ranked, Table, prose
 from kfbench.present.views import plain_table, preset_json, rows_of, view_json
 from kfbench.report.sources import SOURCES
@@ -37,8 +37,8 @@ DIGITS: Final = 10  # of a number in tables.json
 class Section:
     """A section of a page, ready to print.
 
-    run: the machine and noise of the joined run whose rows it shows; empty for the report's own. command: measures its
-    rows again; empty if it is unknown.
+    run: the machine and noise of the run whose rows it shows; empty for the report's own, and for several runs, which
+    stand below their tables. command: measures its rows again; empty if it is unknown.
     """
 
     name: str
@@ -54,8 +54,9 @@ class Section:
 class Page:
     """A page, ready to print.
 
-    title, lead, answer: its words with their numbers. views: the rows and presets for the page's script; None without
-    presets. plain: the rows of the first preset, for a page without a script.
+    title, lead, answer: its words with their numbers. run: the machine and noise of the report's run, or of the
+    other runs that all rows are of. noisy: the failed noise checks. views: the rows and presets for the page's script;
+    None without presets. plain: the rows of the first preset, for a page without a script.
     """
 
     name: str
@@ -63,6 +64,8 @@ class Page:
     title: str
     lead: str
     answer: str
+    run: str
+    noisy: Sequence[str]
     sections: tuple[Section, ...]
     views: Mapping[str, Any] | None
     plain: Table | None
@@ -91,12 +94,16 @@ class Report:
     def __init__(self, runs: Runs, *, is_strict: bool = False) -> None:
         self.runs, self._is_strict = runs, is_strict
         self._views = all_views()
-        self._sources: dict[str, SourceFunction] = {**SOURCES, "missing": self._missing_rows, "failures": failures}
+        self._sources: dict[str, SourceFunction] = {
+            **SOURCES, "missing": self._missing_rows, "failures": failures, "measured_runs": self._run_rows
+        }  # fmt: skip
         for each in VIEWS.values():
             if twice := sorted({*each.sources} & {*self._sources}):
                 raise InvalidConfig(f"{each.path.name}: two sources are named {twice[0]}")
             self._sources |= each.sources
         self._declared = unique_tables(self._views)
+        sections = [section for view in self._views for section in view.sections if section.profile]
+        self._profiles = {name: each.profile for each in sections for name in (*each.tables, *each.more)}
         self._frames: dict[str, pd.DataFrame] = {}
         self._missing: dict[str, str] = {}
         self.tables = _Lazy(self._declared, self._built)
@@ -115,9 +122,18 @@ class Report:
             known = ["run", *self.runs.manifests, *self._sources]
             raise InvalidConfig(f"{view.path.name}: table {table.name}: no source {table.source}"
                                 f"{nearest(table.source, known)}")  # fmt: skip
-        if table.source not in self._frames:
-            self._frames[table.source] = self._sources[table.source](self.runs)
-        return Source(frame=self._frames[table.source])
+        return Source(frame=self._frame(table.source))
+
+    def _frame(self, source: str) -> pd.DataFrame:
+        if source not in self._frames:
+            self._frames[source] = self._sources[source](self.runs)
+        return self._frames[source]
+
+    def _manifest(self, table: str) -> Mapping[str, Any]:
+        """Return the manifest of the run whose rows a table has."""
+        source = self._declared[table][1].source
+        apart: Mapping[str, Any] | None = self._frame(source).attrs.get("manifest") if source in self._sources else None
+        return apart or self.runs.manifests.get(self._profiles.get(table, source), self.runs.manifests["run"])
 
     @cached_property
     def pages(self) -> list[Page]:
@@ -140,7 +156,15 @@ class Report:
         shown = self._presets(views)
         first = next((each for each in shown["presets"] if each["drawing"] != "text"), None) if shown else None
         plain = plain_table(first, shown["views"][first["view"]]) if shown and first else None
-        return Page(name=page.name, short=page.short, sections=tuple(found), views=shown, plain=plain, **words)
+        in_views = [each["cite"]["table"] for each in shown["views"].values()] if shown else []
+        in_sections = [table.name for section in found for table in (*section.tables, *section.more)]
+        own, manifests = self.runs.manifests["run"], [*map(self._manifest, in_views + in_sections)]
+        of_page = [own] if own in manifests or page.name == FRONT else manifests[: len(in_views)] or manifests or [own]
+        origins = {run_words(each): each for each in of_page}
+        return Page(
+            name=page.name, short=page.short, sections=tuple(found), views=shown, plain=plain, run=" ".join(origins),
+            noisy=[seen for each in origins.values() for seen in failed_checks(each)], **words,
+        )  # fmt: skip
 
     def _presets(self, views: Sequence[View]) -> dict[str, Any] | None:
         """Return the presets of a page that have rows, with the rows of their views."""
@@ -177,14 +201,11 @@ class Report:
         table = self.tables[data.table].table
         if table is None:
             return None
-        source = self._declared[data.table][1].source
-        measured_apart = self._frames[source].attrs.get("manifest") if source in self._frames else None
-        manifest = measured_apart or self.runs.manifests.get(source) or self.runs.manifests["run"]
+        manifest = self._manifest(data.table)
         environment = manifest["environment"]
         version = environment.get("packages", {}).get("kfbench", "")
         cite = {
-            "source": f"kfbench {version} on {environment.get('cpu') or environment.get('machine')}",
-            "date": str(manifest["started"])[:10],
+            "source": f"kfbench {version}",
             "revision": (environment.get("git_revision") or "unknown")[:12],
             "table": data.table,
         }
@@ -202,13 +223,20 @@ class Report:
         texts = [text for each in section.text if (text := self._text(each, section.title, place))]
         if not tables and not texts:
             return None
+        runs = {table.name: run_words(self._manifest(table.name)) for table in (*tables, *more)}
+        words = {name: each for name, each in runs.items() if each != run_words(self.runs.manifests["run"])}
+        if not (has_one := len({*runs.values()}) == 1):
+            tables, more = (
+                [replace(each, notes=(*each.notes, words[each.name])) if each.name in words else each for each in part]
+                for part in (tables, more)
+            )
         return Section(
             name=section.name,
             title=section.title,
             text=tuple(texts),
             tables=tuple(tables),
             more=tuple(more),
-            run=run_words(self.runs.manifests[section.profile]) if section.profile in self.runs.manifests else "",
+            run=next(iter(words.values()), "") if has_one else "",
             command=self._command(section),
         )
 
@@ -239,6 +267,16 @@ class Report:
                         ("grid", "kind"))  # fmt: skip
         return f"kfbench run {self.runs.manifests['run']['profile']} --filter grid={grids} --filter kind={kinds}"
 
+    def _run_rows(self, _: Runs) -> pd.DataFrame:
+        """Return one row per run whose rows are in the report, its own first."""
+        apart = (self._frame(source).attrs.get("manifest") for source in SOURCES)
+        found = {str(each["started"]): each for each in (*self.runs.manifests.values(), *apart) if each}
+        rows = [
+            {**each, "measured": f"{day[:10]}, {machine_words(each['environment'])}", "state": noise_state(each)}
+            for day, each in found.items()
+        ]
+        return pd.DataFrame(rows, columns=["profile", "title", "measured", "state"])
+
     def _missing_rows(self, _: Runs) -> pd.DataFrame:
         return pd.DataFrame(list(self._missing.items()), columns=["part", "reason"])
 
@@ -257,35 +295,16 @@ class _Lazy(Mapping[str, BuiltTable]):
     """Tables by name, each built when it is asked for."""
 
     def __init__(self, names: Mapping[str, Any], build: Callable[[str], BuiltTable]) -> None:
-        self._names, self._build, self._known = names, build, dict[str, BuiltTable]()
+        self._names, self._build = names, cache(build)
 
     def __getitem__(self, name: str) -> BuiltTable:
-        if name not in self._known:
-            self._known[name] = self._build(name)
-        return self._known[name]
+        return self._build(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def run_words(manifest: Mapping[str, Any]) -> str:
-    """Return when and on which machine a run was measured, and its noise."""
-    environment = manifest["environment"]
-    machine = environment.get("cpu") or environment.get("machine")
-    return f"Measured {str(manifest['started'])[:10]} on {machine}. {noise_state(manifest)}."
-
-
-def noise_state(manifest: Mapping[str, Any]) -> str:
-    """Return the state of a run with the number of passed checks, such as "Quiet run: 7 of 7 noise checks passed"."""
-    facts = manifest.get("noise")
-    if not facts:
-        return "Noise not checked"
-    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
-    state = "Noisy run" if facts["noisy"] else "Quiet run"
-    return f"{state}: {sum(passed)} of {len(passed)} noise checks passed" if passed else state
 
 
 def _html(words: Mapping[str, str | None]) -> dict[str, str]:

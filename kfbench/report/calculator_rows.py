@@ -17,7 +17,7 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.migration.bills import month_facts
 from kfbench.present.calculator.data import NONE, Content, Numbers, mean_settings
 from kfbench.present.names import GRID, REFERENCE
-from kfbench.present.rows import Rows, Runs, Where
+from kfbench.present.rows import OWN, Rows, Runs, Where, run_words
 from kfbench.present.table import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -41,7 +41,10 @@ def report_content(runs: Runs) -> Content:
     """Return what the calculator of a report shows: the rows of CODEC_CPU if it is joined, and those of its own run."""
     of_runs = [runs.joined[CODEC_CPU]] if CODEC_CPU in runs.joined else []
     cells = [cell | {"run": run} for run, rows in enumerate([*of_runs, runs.own]) for cell in grid_cells(rows)]
-    return Content(month=month_facts(), cells=cells, workloads=workload_cells(runs.own), operations=OPERATIONS)
+    words = [run_words(runs.manifests[name]) for name in (*[CODEC_CPU][: len(of_runs)], OWN)]
+    return Content(
+        month=month_facts(), cells=cells, workloads=workload_cells(runs.own), operations=OPERATIONS, runs=words
+    )
 
 
 def grid_cells(rows: Rows) -> list[Numbers]:
@@ -52,10 +55,11 @@ def grid_cells(rows: Rows) -> list[Numbers]:
     """
     cells: dict[str, Numbers] = defaultdict(lambda: {"settings": {}, "bytes": {}, "cpu": {}})
     sizes = rows.arms({**ON_GRID, "kind": "bytes"})
-    for row in sizes[_has_default_level(sizes) & (sizes["codec"] != NONE)].itertuples() if len(sizes) else ():
+    for row in sizes[sizes["codec"] != NONE].itertuples() if len(sizes) else ():
         cell = cells[str(row.cell_id)]
         cell["settings"] = cell["settings"] or _grid_settings(row)
-        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, DIGITS)
+        of_codec = cell["bytes"].setdefault(_codec(row.codec, row.level), {})
+        of_codec[row.format] = round(row.size_bytes / row.records, DIGITS)
     for row, ratio in _timed(rows, ON_GRID):
         cell = cells[str(row["cell_id"])]
         cell["settings"] = cell["settings"] or _grid_settings(row)
@@ -63,16 +67,16 @@ def grid_cells(rows: Rows) -> list[Numbers]:
     return list(cells.values())
 
 
-def _has_default_level(rows: pd.DataFrame) -> "pd.Series[bool]":
-    levels = rows["codec"].map({name: codec.default_level for name, codec in CODECS.items()}).astype("float64")
-    stored = rows["level"].astype("float64")
-    return (stored == levels) | (stored.isna() & levels.isna()) | (rows["codec"] == NONE)
+def _codec(name: str, level: Any) -> str:
+    """Return the page's name of a codec: with its level, unless that is the default one."""
+    codec = CODECS[name]
+    return name if pd.isna(level) or level == codec.default_level else f"{name} {int(level)}"
 
 
 def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interval | None]]:
     """Yield each CPU time with its ratio to v2; None for v2 itself.
 
-    Under a codec: of its default level, with a new context per batch, as Kafka's producer makes it.
+    Under a codec: with a new context per batch, as Kafka's producer makes it.
     """
     where = {**where, "kind": "cpu", "cache": "resident"}
     arms = rows.arms(where)
@@ -80,9 +84,8 @@ def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interva
         return
     base = {"format": BASE_FORMAT}
     bases = rows.based(where, base)
-    is_default = _has_default_level(arms)
-    for (_, arm), place, is_wanted in zip(arms.iterrows(), rows.bases(arms, where, base), is_default, strict=True):
-        if not is_wanted or (arm.get("context") == "new") != (arm["codec"] != NONE):
+    for (_, arm), place in zip(arms.iterrows(), rows.bases(arms, where, base), strict=True):
+        if (arm.get("context") == "new") != (arm["codec"] != NONE):
             continue
         if arm["format"] == BASE_FORMAT:
             yield arm, None
@@ -104,10 +107,11 @@ def workload_cells(rows: Rows) -> list[Numbers]:
     where: Where = {"population": "named", "variant": DEFAULT, "batch_size": "null"}
     cells: dict[str, Numbers] = {}
     sizes = rows.arms({**where, "kind": "bytes"})
-    for row in sizes[_has_default_level(sizes)].itertuples() if len(sizes) else ():
+    for row in sizes.itertuples():
         name = str(row.workload)
         cell = cells.setdefault(name, {"name": name, "settings": {}, "bytes": {}, "cpu": {}})
-        cell["bytes"].setdefault(row.codec, {})[row.format] = round(row.size_bytes / row.records, DIGITS)
+        of_codec = cell["bytes"].setdefault(_codec(row.codec, row.level), {})
+        of_codec[row.format] = round(row.size_bytes / row.records, DIGITS)
         if row.format == BASE_FORMAT and row.codec == NONE and isinstance(row.field_bytes, str):
             cell["settings"] = mean_settings(json.loads(row.field_bytes), row.records, row.batches)
     for arm, ratio in _timed(rows, where):
@@ -121,7 +125,7 @@ def _add_cpu(cell: Numbers, row: "pd.Series[Any]", ratio: Interval | None) -> No
 
     All three are in thousandths. v2 has its CPU time in ns per record instead.
     """
-    of_codec = cell["cpu"].setdefault(row["codec"], {}).setdefault(row["operation"], {})
+    of_codec = cell["cpu"].setdefault(_codec(row["codec"], row["level"]), {}).setdefault(row["operation"], {})
     if ratio is None:
         of_codec[BASE_FORMAT] = round(float(np.median(row["cpu_ns"])) / row["records"] / row["inner_loops"], 1)
     else:

@@ -19,15 +19,17 @@ from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.schema import SCHEMA_VERSION
 from kfbench.present.calculator.data import explorer_parts, script_json
 from kfbench.present.page import environment_of, html
+from kfbench.present.rows import failed_checks, noise_state, run_words
 from kfbench.present.table import listed
-from kfbench.report.build import FRONT, Report, joined_profiles, noise_state
+from kfbench.present.views import sparse
+from kfbench.report.build import FRONT, Report, joined_profiles
 from kfbench.report.calculator_rows import report_content
 from kfbench.report.joined import joined_runs, runs_of
 from kfbench.store import Run
 from kfbench.store.run import JOINED, joined_parquet
 from kfbench.text import printable_lines
 
-BIAS: Final = "../../docs/bias.md"  # from the folder of a published report
+BIAS: Final = "trust.html#bias"
 TITLE: Final = "What does a Kafka record cost?"
 
 
@@ -70,12 +72,13 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     shown = _shown(run, report) | {"joined": [f"{JOINED}/{profile}" for profile in others]}
     formats = sorted(measured)
     for page in report.pages:
-        own: dict[str, Any] = {"page": page, "views": Markup(script_json(page.views)) if page.views else ""}
+        own: dict[str, Any] = {"page": page, "views": Markup(script_json(sparse(page.views))) if page.views else ""}
         if page.name == FRONT:
             own["explorer"] = explorer_parts(report_content(report.runs))
         template = "front.html" if page.name == FRONT else "chapter.html"
         yield f"{page.name}.html", html(shown | own, formats, template).encode()
-    yield "README.md", _markdown(shown | {"page": report.pages[0]}).encode()
+    text = environment_of(autoescape=False).get_template("README.md").render(shown | {"page": report.pages[0]})
+    yield "README.md", printable_lines(re.sub("\n{3,}", "\n\n", text)).encode()
     yield "tables.json", (json.dumps(report.json, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
@@ -87,15 +90,13 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
 
 def _shown(run: Run, report: Report) -> dict[str, Any]:
     manifest = run.manifest
-    facts = manifest.get("noise") or {}
     return {
         "title": TITLE,
         "subtitle": subtitle(manifest),
-        "quiet": noise_state(manifest),
         "status": status(manifest),
-        "noisy": facts.get("seen", []) if facts.get("noisy") else [],
+        "noisy": failed_checks(manifest),
         "command": manifest["command"],
-        "bias": BIAS if is_for_publishing(manifest) else "",
+        "bias": BIAS,
         "pages": report.pages,
         "about": str(manifest.get("analysis", "")),
         "grids": manifest["grids"],
@@ -112,21 +113,12 @@ def status(manifest: Mapping[str, Any]) -> str:
 
 
 def subtitle(manifest: Mapping[str, Any]) -> str:
+    """Return the run's machine, noise, profile and revision in words."""
     environment = manifest["environment"]
-    parts = [
-        f"profile {manifest['profile']}",
-        f"measured {run_date(manifest)}",
-        f"on {environment.get('cpu') or environment.get('machine')}",
-        f"kfbench {environment.get('packages', {}).get('kfbench', 'unknown')}",
-        f"revision {_revision(environment.get('git_revision'))}",
-    ]
-    return ", ".join(parts) + "."
-
-
-def _revision(revision: str | None) -> str:
-    """Return the first twelve digits of the git revision, with a mark for uncommitted changes."""
-    commit, _, dirty = (revision or "unknown").partition("-")
-    return commit[:12] + (f"-{dirty}" if dirty else "")
+    version = environment.get("packages", {}).get("kfbench", "unknown")
+    commit, _, dirty = (environment.get("git_revision") or "unknown").partition("-")
+    revision = commit[:12] + (f"-{dirty}" if dirty else "")
+    return f"{run_words(manifest)} Profile {manifest['profile']}, kfbench {version}, revision {revision}."
 
 
 def facts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -171,11 +163,6 @@ def _words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     return str(value)
-
-
-def _markdown(page: Mapping[str, Any]) -> str:
-    text = environment_of(autoescape=False).get_template("README.md").render(page)
-    return printable_lines(re.sub("\n{3,}", "\n\n", text))
 
 
 def _parquet(run: Run) -> bytes:

@@ -6,18 +6,16 @@ Some profiles are too long for `make report`. They are measured apart, and each 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow.compute as pc
 
 from kfbench.errors import RunError
-from kfbench.present.rows import Rows, Runs
+from kfbench.present.rows import OWN, Rows, Runs
 from kfbench.shipped import DATASETS
 from kfbench.store import Run, open_run
 from kfbench.store.manifest import MANIFEST, read_complete
 from kfbench.store.run import JOINED
-
-OWN: Final = "run"  # the report's own run among the manifests
 
 
 def joined_runs(run: Run, profiles: Iterable[str]) -> dict[str, Run]:

@@ -70,7 +70,7 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
 def views_json(answer: WhatIf) -> dict[str, Any] | None:
     """Return the rows of two questions for the page's script: what fuller batches save, and where the overhead goes."""
     overhead, groups = overhead_table(answer), groups_table(answer)
-    cite = {"source": f"kfbench what-if of {listed(answer.topics)}", "date": "", "revision": "", "table": ""}
+    cite = {"source": f"kfbench what-if of {listed(answer.topics)}", "revision": "", "table": ""}
     presets: list[dict[str, Any]] = []
     if len(answer.breakdown) > 1 and overhead.rows:
         presets.append(

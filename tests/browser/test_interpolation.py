@@ -16,12 +16,12 @@ from tests.browser.chromium import Chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # the true sizes take half a minute
 CODECS_SHOWN: Final = ("gzip", "snappy", "lz4", "zstd")
-TRUE_BATCHES, PART_BYTES = 200, 1 << 23
+TRUE_BATCHES, PART_BYTES = 100, 1 << 23
 EIGHT: Final = (
     (5, 300, "lz4"), (10, 300, "zstd"), (30, 300, "zstd"), (20, 1000, "lz4"),
     (5, 500, "gzip"), (3, 300, "snappy"), (2, 50, "zstd"), (50, 100, "zstd"),
 )  # fmt: skip
-DRAWN, SEED = 50, 8
+SEED = 8
 
 
 class Setting(NamedTuple):
@@ -96,10 +96,11 @@ def test_the_eight_settings_of_the_readers_are_true(chromium: Chromium, front: P
 
 
 def test_drawn_settings_are_true_or_blank(chromium: Chromium, front: Path) -> None:
-    """One shown setting in twenty is not: a codec may find a match in one format only. SEED draws none of these."""
-    found = verdicts(chromium, front, drawn(DRAWN, SEED))
-    assert [each for each in found if each[1] and not each[1].is_near(each[2])] == []
-    assert sum(says is None for _, says, _ in found) <= 0.4 * DRAWN
+    """About one shown setting in twenty is not true: a codec may find a match in one format only."""
+    found = verdicts(chromium, front, [at for seed in range(4) for at in drawn(50, seed)])
+    shown_ones = [(says, truth) for _, says, truth in found if says]
+    assert len(shown_ones) >= 0.6 * len(found)
+    assert sum(not says.is_near(truth) for says, truth in shown_ones) <= 0.06 * len(shown_ones)
 
 
 def test_every_word_is_true(chromium: Chromium, front: Path) -> None:

@@ -37,7 +37,7 @@ VIEW = {
         **{"encode" + end: [None, *range(at, at + 12)] for end, at in (("", 30), ("_low", 29), ("_high", 33))},
     },
     "run": "Measured on a fast machine. Noisy run: 3 of 7.",
-    "cite": {"source": "kfbench 9", "revision": "abc", "date": "2026-11-24", "table": "explore"},
+    "cite": {"source": "kfbench 9", "revision": "abc", "table": "explore"},
 }  # fmt: skip
 SAME = {"view": "cells", "metric": "bytes", "beside": ["encode"], "label": [], "one": ["codec"], "is_log": False}
 PRESETS = [
@@ -155,7 +155,7 @@ def test_rows_are_copied_unrounded_and_cited(chromium: Chromium, page: Path) -> 
     assert lines == ["v2,100,none,125.97,34,33,37", "v3,100,none,,40,39,43"]
     sentence = copied(tab, "cite")
     for part in ("125.97 bytes per record, −32.3", "Scope: format v2, records per batch 100, codec none", "kfbench 9",
-                 "2026-11-24", "revision abc", "table explore, row 6"):  # fmt: skip
+                 "Measured on a fast machine. Noisy run", "revision abc", "tables.json: explore, row 6"):  # fmt: skip
         assert part in sentence
     assert tab.ask("document.querySelector('#views output').textContent").endswith(sentence)
 
@@ -196,7 +196,7 @@ def test_keys_choose_questions_and_chips(chromium: Chromium, page: Path) -> None
     tab.press("Tab")
     tab.press("Enter", "\r")
     assert tab.ask("document.activeElement.textContent") == "Is v3 worth it?"
-    assert "Is v3 worth it?" in tab.ask(PRESSED) and tab.ask(COUNT) == "6 of 6 rows shown."
+    assert "Is v3 worth it?" in tab.ask(PRESSED) and tab.ask(COUNT) == "6 of 13 rows shown."
     click(tab, "Cite")
     assert tab.ask("document.querySelector('#views pre').textContent") == "Cite it."
 
@@ -215,6 +215,33 @@ def test_nothing_is_cut(chromium: Chromium, page: Path, view: str, width: int) -
     cells = "document.querySelectorAll('#views :is(th, td, svg text)')"
     assert tab.ask(f"""[...{cells}].every(each => !each.checkVisibility()
       || each.getBoundingClientRect().right <= document.documentElement.clientWidth)""")
+
+
+@pytest.mark.thorough
+def test_each_choice_of_each_question_keeps_the_base(chromium: Chromium, front: Path) -> None:
+    """The base of bars is the preset's, in what the reader chose, wherever that was measured."""
+    tried = 0
+    for path in sorted(front.parent.glob("*.html")):
+        tab = chromium.open(path)
+        data = tab.ask("JSON.parse(document.getElementById('kfbench-views')?.textContent ?? '{}')")
+        for preset in (each for each in data.get("presets", []) if each["drawing"] == "bars" and each["base"]):
+            view, one, where = data["views"][preset["view"]], preset["one"], preset["where"]
+            dims, columns, metric = view["dims"], view["columns"], preset["metric"]
+            for name, value in [(each, value) for each in one for value in dims[each]["values"]]:
+                first = {each: where.get(each, dims[each]["values"])[0] for each in one}
+                wanted = {**preset["base"], **first, name: value}
+                at = {each: dims[each]["values"].index(word) for each, word in wanted.items()}
+                rows = range(len(columns[metric]))
+                sizes = [columns[metric][row] for row in rows if all(columns[each][row] == at[each] for each in at)]
+                address = f"'view={preset['id']}&{name}=' + encodeURIComponent({value!r})"
+                tab.ask(f"location.hash = {address}, undefined")
+                found = tab.ask(f"new Promise(done => setTimeout(() => done({TABLE}), 20))")
+                base = [row[2] for row in found if "base" in row[3:5]]
+                if len(sizes) == 1 and sizes[0] is not None and base:
+                    size = sizes[0] * view["metrics"][metric]["scale"]
+                    assert float(base[0].replace(",", "")) == pytest.approx(size, rel=0.006), (preset["id"], wanted)
+                    tried += 1
+    assert tried >= 40
 
 
 @pytest.mark.thorough

@@ -60,7 +60,7 @@ def rows_of(rows: Iterable[Row]) -> Rows:
 
 def runs_of(rows: Iterable[Row], **manifest: Any) -> Runs:
     """Return a run that joins no other."""
-    return Runs(own=rows_of(rows), joined={}, manifests={"run": MANIFEST | manifest})
+    return Runs(own=rows_of(rows), joined={}, manifests={"run": MANIFEST | {"started": "2026-11-24"} | manifest})
 
 
 def built(made: Rows | Iterable[Row], /, **view: Any) -> BuiltTable:

@@ -10,7 +10,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.present.declaration import PresetView
 from kfbench.present.engine import BuiltTable
 from kfbench.present.table import Interval
-from kfbench.present.views import plain_table, preset_json, rows_of, shown, view_json
+from kfbench.present.views import plain_table, preset_json, rows_of, shown, sparse, view_json
 from tests.present.made import built, counted, timed
 
 KEYS: Final = ["format", "batch_size", "with_codec"]
@@ -103,8 +103,15 @@ def test_a_preset_shows_the_rows_of_its_values_with_and_without_a_script() -> No
     assert rows_of(found, view()) == wanted and len(wanted) == 2
     assert rows_of(preset(where={}), view()) == [*range(len(made.shown_keys))]
     table = plain_table(found, view())
-    assert [column.name for column in table.columns] == ["format", "codec", "bytes", "encode"]
+    assert [column.name for column in table.columns] == ["format", "codec", "bytes", "encode", "against v2, 10, none"]
     assert made.table is not None
     for row, at in zip(table.rows, wanted, strict=True):
         assert row[:2] == (made.shown_keys[at][0], made.shown_keys[at][2])
         assert row[2] == pytest.approx(made.table.rows[at][3], abs=0.001)
+
+
+def test_a_column_with_few_values_is_sparse() -> None:
+    found = sparse({"views": {"one": view()}})["views"]["one"]["columns"]
+    for key, column in view()["columns"].items():
+        known = {row: value for row, value in enumerate(column) if value is not None}
+        assert found[key] in (column, known) and (found[key] == known) == (3 * len(known) < len(column))

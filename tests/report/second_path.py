@@ -12,7 +12,15 @@ from typing import Any, Final
 import duckdb
 
 from tests.report.second_path_claims import HOLDS, enriched, kip31, kip98, kip931
-from tests.report.second_path_files import client_cells, clients, peer_differences, peers, second_opinion
+from tests.report.second_path_files import (
+    client_cells,
+    clients,
+    java_codecs,
+    measured_runs,
+    peer_differences,
+    peers,
+    second_opinion,
+)
 from tests.report.second_path_migration import assumptions, break_even, curve, migration, savings
 from tests.report.second_path_times import Numbers, add_fronts, interval, least_that_hold, numbers, spreads
 
@@ -165,7 +173,9 @@ def recomputed(folder: Path, peers_file: Path = DATASETS / "peers" / "cpu.json")
     }
     for source in (peers, clients, client_cells, peer_differences):
         found[source.__name__.replace("_", "-")] = source(peers_file)
-    found["second-opinion"] = second_opinion(DATASETS / "second-opinion" / "jmh.json")
+    java = DATASETS / "second-opinion" / "jmh.json"
+    found |= {"second-opinion": second_opinion(java), "java-codecs": java_codecs(java)}
+    found["runs"] = measured_runs(folder, JOINED, java, peers_file)
     found["broker-migrate-v3"] = migration(databases["own"])
     found["broker-migrate-v3-break-even"] = break_even(databases["own"])
     found["migration-curve"] = curve(databases["own"])

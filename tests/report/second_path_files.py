@@ -14,6 +14,9 @@ from scipy.stats import binom
 
 from tests.report.second_path_times import SHARE, Interval, Numbers, interval, numbers, spreads
 
+CLIENTS: Final = "Implementations of Kafka's formats: CPU"
+PEERS_NOISE: Final = "Noisy run: 2 of 5 noise checks passed"  # of the shipped file
+JAVA: Final = "Formats in Java: JMH on Kafka 4.4.0"
 OURS: Final = {"write": "encode", "iterate": "decode", "lookup": "read-times", "validate": "append"}
 
 
@@ -120,6 +123,44 @@ def client_cells(path: Path) -> Numbers:
                     **numbers("× fastest ×", ratio),
                 }
     return table
+
+
+def java_codecs(path: Path) -> Numbers:
+    """Return the time of Kafka's own v2 in Java in ns per record, of the newest Kafka with all cells."""
+    runs = [run for run in json.loads(path.read_bytes())["runs"] if run["cells"] == "all"]
+    rows = max(runs, key=lambda run: [int(part) for part in run["kafka"].split(".")])["rows"]
+    names = {"none": "none", "lz4": "lz4 9", "zstd": "zstd 3"}
+    table: Numbers = {}
+    for row in rows:
+        if row["format"] == "v2" and row["operation"] in ("write", "iterate"):
+            ends = (ns / row["records"] for ns in (row["ns_per_op"], *row["ns_per_op_interval"]))
+            columns = (f"{row['records']} per batch ns{end}" for end in ("", " low", " high"))
+            key = row["operation"], names[row["codec"]]
+            table.setdefault(key, {}).update(zip(columns, ends, strict=True))
+    return table
+
+
+def measured_runs(own: Path, joined: Path, java: Path, peers_file: Path) -> Numbers:
+    """Return when and where each run of the report was measured, and if it is quiet by its manifest."""
+    manifests = [json.loads((folder / "manifest.json").read_bytes()) for folder in (own, *joined.iterdir())]
+    table: Numbers = {(each["profile"],): {"feeds": each["title"], **_place(each, "started")} for each in manifests}
+    for run in json.loads(java.read_bytes())["runs"]:
+        if run["kafka"] == "4.4.0":
+            noisy, count = sum(row["noisy"] for row in run["rows"]), len(run["rows"])
+            state = f"{'Noisy' if noisy > count / 2 else 'Quiet'} run: {noisy} of {count} intervals are wider than ±3 %"
+            table[f"java, {run['cells']}",] = {"feeds": JAVA, "noise": state, **_place(run, "measured")}
+    file = json.loads(peers_file.read_bytes())
+    table["clients",] = {"feeds": CLIENTS, "noise": PEERS_NOISE, **_place(file, "measured")}
+    for each in manifests:
+        passed = [check["passed"] for host in each["noise"]["hosts"].values() for check in host]
+        state = "Quiet" if all(passed) else "Noisy"
+        table[each["profile"],]["noise"] = f"{state} run: {sum(passed)} of {len(passed)} noise checks passed"
+    return table
+
+
+def _place(facts: dict[str, Any], day: str) -> dict[str, float | str]:
+    where = facts["environment"]
+    return {"measured": f"{facts[day][:10]}, {where['cpu']} ({where['cpu_model']})"}
 
 
 def second_opinion(path: Path) -> Numbers:

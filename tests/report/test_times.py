@@ -118,7 +118,8 @@ def jmh(java: float = 90.0, ours: int = 1100, spread: float = 0.01, **changes: A
     times, kernels = JAVA | {"v3": java}, KERNELS | {"v3": ours}
     at = {"codec": "none", "records": 50}
     rows = [
-        at | {"operation": "write", "format": name, "bytes_per_record": 48.0,
+        at | {"operation": "write", "format": name, "bytes_per_record": 48.0, "noisy": spread > 0.1,
+              "ns_per_op": ns, "ns_per_op_interval": [0.9 * ns, 1.1 * ns],
               "fork_ns": [ns * (1 + spread * ((fork + place) % 3 - 1)) for fork in range(7)]}
         for place, (name, ns) in enumerate(times.items())
     ]  # fmt: skip
@@ -139,7 +140,9 @@ def opinions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         path = tmp_path / "jmh.json"
         path.write_text(json.dumps({"runs": runs}), encoding="utf-8")
         monkeypatch.setattr(clients, "jmh_runs", lambda: stored_times.jmh_runs(path))
-        found: list[dict[str, Any]] = clients.second_opinion(OTHER).to_dict("records")
+        frame = clients.second_opinion(OTHER)
+        assert not runs or frame.attrs["manifest"]["noise"]["noisy"] == runs[0]["rows"][0]["noisy"]
+        found: list[dict[str, Any]] = frame.to_dict("records")
         return found
 
     return compare
@@ -167,6 +170,14 @@ def test_only_the_newest_kafka_is_compared_and_without_a_run_nothing(opinions: A
     (v3,) = opinions(jmh(kafka="4.10.0", spread=0.0), jmh(300.0, kafka="4.9.1"))
     assert v3["java"].median == pytest.approx(0.9)
     assert opinions() == [] and stored_times.jmh_runs(Path("absent.json")) == []
+
+
+def test_codec_times_in_java_are_those_of_kafkas_own_v2_in_the_run_of_all_cells(opinions: Any) -> None:
+    assert opinions(jmh(cells="all"), jmh(70.0)) != []
+    (row,) = clients.java_codecs(OTHER).to_dict("records")
+    assert (row["operation"], row["with_codec"], row["batch_size"]) == ("write", "none", 50)
+    assert (row["ns"].median, row["ns"].low, row["ns"].high) == pytest.approx((1.6, 1.44, 1.76))
+    assert opinions(jmh()) != [] and clients.java_codecs(OTHER).empty
 
 
 def test_an_implementation_that_was_not_there_has_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.present.page import TEMPLATES
-from kfbench.present.rows import Runs
+from kfbench.present.rows import Runs, run_words
 from kfbench.present.views import plain_table, rows_of
 from kfbench.report.build import FRONT, Report, all_views, as_json, joined_profiles
 from kfbench.report.files import files_of, report_of
@@ -72,6 +72,7 @@ def test_names_are_unique_and_lead_to_what_there_is() -> None:
         "codec-cpu",
         "missing",
         "failures",
+        "measured_runs",
         *SOURCES,
         *(n for each in PACKAGES.values() for n in each.sources),
     }
@@ -131,6 +132,44 @@ def test_every_preset_of_every_page_has_rows_of_a_whole_run(report: Report) -> N
             numbers = [view["columns"][each["metric"]][row] for row in rows_of(each, view)]
             assert sum(number is not None for number in numbers) > 1, (page.name, each["id"])
         assert page.plain == (plain_table(drawn[0], shown["views"][drawn[0]["view"]]) if drawn else None)
+
+
+def test_the_words_of_a_run_have_its_processors_model_if_it_is_known() -> None:
+    manifest = {"started": "2026-11-29T01:02:03+00:00", "environment": {"cpu": "AMD EPYC"}}
+    assert run_words(manifest) == "Measured 2026-11-29 on AMD EPYC. Noise not checked."
+    manifest["environment"] = {"cpu": "AMD EPYC", "cpu_model": "family 25, model 17"}
+    manifest |= {"noise": {"noisy": False, "seen": [], "hosts": {"a": [{"passed": True}] * 8}}}
+    words = "Measured 2026-11-29 on AMD EPYC (family 25, model 17). Quiet run: 8 of 8 noise checks passed."
+    assert run_words(manifest) == words
+
+
+@pytest.mark.slow
+@needs_codecs
+def test_rows_of_another_run_stand_under_its_machine_and_noise(report: Report) -> None:
+    """A page whose rows are all of other runs says theirs at its top; a section of two runs says them at its tables."""
+    pages = {page.name: page for page in report.pages}
+    own = run_words(report.runs.manifests["run"])
+    assert {name for name, page in pages.items() if page.run != own} == {"clients"}
+    clients = pages["clients"]
+    assert clients.run == clients.views["views"]["client-cells"]["run"] and clients.noisy  # type: ignore[index]
+    assert [section.run == clients.run for section in clients.sections] == [True, False]
+    assert not pages["workloads"].noisy and all(
+        section.run != own for page in report.pages for section in page.sections
+    )
+    cpu = next(section for section in pages["kip931"].sections if section.name == "cpu")
+    counted_on = run_words(report.runs.manifests["instructions"])
+    assert not cpu.run and [counted_on in table.notes for table in (*cpu.tables, *cpu.more)] == [True, False, True]
+
+
+@pytest.mark.slow
+@needs_codecs
+def test_a_plain_table_stands_under_the_words_of_its_run(report: Report) -> None:
+    files = dict(files_of(open_run(REPORT)))
+    for page in report.pages:
+        if page.views and page.plain:
+            run = page.views["views"][page.views["presets"][0]["view"]]["run"]
+            plain = files[f"{page.name}.html"].decode().partition('<section id="views"')[2].partition("<table")[0]
+            assert f'<p class="meta">{run}</p>' in plain, page.name
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from kfbench.present.stored_times import JAVA, KAFKA_FORMATS
+from kfbench.present.stored_times import KAFKA_FORMATS
 from tools import jvm
 from tools.builds import ToolError
 from tools.peers.base.arm import Absent
@@ -31,7 +31,7 @@ def start() -> Iterator[Program]:
             jars = jvm.fetched(POM)
             command = jvm.java("timing.KafkaArms", class_path=[jvm.compiled(SOURCES, jars), f"{jars}/*"])
             process = stack.enter_context(running(command, jvm.environment()))
-            started = Program(JAVA, KAFKA_FORMATS, WARM_UP_S, process, times_on_first_thread=False)
+            started = Program("Kafka's Java", KAFKA_FORMATS, WARM_UP_S, process, times_on_first_thread=False)
         except (ToolError, OSError) as error:
             raise Absent(str(error)) from None
         yield started

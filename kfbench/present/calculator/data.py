@@ -63,6 +63,7 @@ class Content:
         operations: the operations with CPU times.
         month: the assumptions of a month's bill, see `kfbench.migration.bills.month_facts`.
         is_sampled: the bytes under a codec were estimated from a sample.
+        runs: machine and noise of each run of `cells`, in words. The workloads are of the last one.
     """
 
     month: Mapping[str, Any]
@@ -72,6 +73,7 @@ class Content:
     first: Mapping[str, float | str] = field(default_factory=dict)
     operations: Sequence[str] = ()
     is_sampled: bool = False
+    runs: Sequence[str] = ("",)
 
 
 def page_data(content: Content) -> dict[str, Any]:
@@ -88,6 +90,7 @@ def page_data(content: Content) -> dict[str, Any]:
         "first": {**FIRST, **content.first},
         "operations": content.operations,
         "is_sampled": content.is_sampled,
+        "runs": content.runs,
         "cells": [
             [
                 _without_last_zeros(cell["settings"]),
@@ -122,9 +125,10 @@ def mean_settings(fields: Mapping[str, int], records: int, batches: int) -> Numb
 
 
 def codecs_of(cells: Iterable[Numbers]) -> list[str]:
-    """Return the codecs with measured bytes, in the order of `kfbench.codecs.CODECS`."""
-    found = {codec for cell in cells for codec in cell["bytes"]}
-    return [name for name in CODECS if name in found and name != NONE]
+    """Return the codecs with measured bytes, in the order of `kfbench.codecs.CODECS`: the default level comes first."""
+    found = {codec for cell in cells for codec in cell["bytes"]} - {NONE}
+    order = list(CODECS)
+    return sorted(found, key=lambda codec: (order.index(codec.split()[0]), int((*codec.split(), -99)[1])))
 
 
 def _by_position(cell: Mapping[str, Any], formats: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 (() => {
   const {number, bytes, change, element, replaceAddress} = window.kfbench.words;
   const {formats, settings: address, measured: {sizeOf, cpuOf, bill}} = window.kfbench;
-  const {base, newest: NEW, sets, codecs, levels, colours, groups, month, operations} =
+  const {base, newest: NEW, sets, codecs, levels, colours, groups, month, operations, runs} =
     JSON.parse(document.getElementById("kfbench-explorer").textContent);
   const ABSENT = "–", MB = 1e6, FULLER = 10, BEST = "zstd";
   const byId = id => document.getElementById(id);
@@ -11,6 +11,7 @@
   const inputs = document.querySelectorAll("#explorer [name]");
   let state = address.read(location.hash);
 
+  /** A codec's name means its default level; others follow the name. */
   const codecWords = codec => codec === "none" ? "no codec" : `${codec} ${levels[codec] ?? ""}`.trim();
 
   /** The words for where sizes come from, the least certain first. */
@@ -53,6 +54,9 @@
       row.name, cell(element("div", {class: "stack"}, ...stack(row)), "drawn"),
       cell(row.found ? bytes(row.found.size) : ABSENT, "metric"), cell(row.against, "soft change"),
       ...[row.how, ...operations.map(name => cpu(name, row.name))].map((text, i) => cell(text, "more", heads[i]))]));
+    const cpus = rows.flatMap(({name}) => operations.map(each => cpuOf(settings, each, name)));
+    const shown = new Set([...rows.map(({found}) => found), ...cpus].map(found => found?.run));
+    byId("explorer-runs").textContent = runs.filter((_, run) => shown.has(run)).join(" ");
     const used = Object.keys(groups).filter(group => rows.some(({found}) => found?.parts?.[group]));
     byId("explorer-key").replaceChildren(...used.map(group => element("li", {},
       element("span", {class: "sw", style: `background:${groups[group]}`}), group)));
@@ -61,6 +65,7 @@
   /** The bill of today, and that of the same records after each change: it grows with their bytes. */
   function drawBill(settings) {
     const {codec, records, workload, mb_per_s} = settings, now = sizeOf(settings, base), today = bill(mb_per_s * MB);
+    const run = codec === "none" ? undefined : now?.run; // of two runs' bytes nothing is compared
     const fuller = !workload && {records: FULLER * records}, batches = `${FULLER} times fuller batches`;
     const zstd = codec !== BEST && codecs.includes(BEST) && {codec: BEST}, better = codecWords(BEST);
     const both = [zstd && better, fuller && batches].filter(Boolean).join(", ");
@@ -72,13 +77,15 @@
       [both, zstd && fuller && {...zstd, ...fuller}, base],
       [`${both}, ${NEW}`, both && {...zstd, ...fuller}, NEW],
     ];
-    fillTable("explorer-bill", ["Change", "Bytes per record", "vs today", "Bytes are", "US$ a month", "US$ saved"],
+    const heads = ["bytes per record", "against today", "bytes are", "US$ a month", "US$ saved"];
+    fillTable("explorer-bill", ["Change", ...heads],
       changes.filter(([, changed]) => changed).map(([head, changed, name], i) => {
-        const found = sizeOf({...settings, ...changed}, name), how = found ? hows([found, now])[0] : "not known";
+        const found = sizeOf({...settings, ...changed}, name, run), how = found ? hows([found, now])[0] : "not known";
         const size = found ? bytes(found.size) : ABSENT, ratio = found && now && found.size / now.size;
         const answer = !i ? ["base", how, number(today), ABSENT] : !ratio ? [ABSENT, how, ABSENT, ABSENT]
           : [change(ratio, 1), how, number(today * ratio), number(today * (1 - ratio))];
-        return [head, ...[size, ...answer].map(text => cell(text))];
+        const names = ["metric", "soft change", "more", "more", "more"];
+        return [head, ...[size, ...answer].map((text, at) => cell(text, names[at], heads[at]))];
       }));
     const {replication, retention_days, fan_out, assumed, storage_gb_month, network_gb} = month;
     const prices = assumed ? `Prices of ${assumed}` : "Your prices";

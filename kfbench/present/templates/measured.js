@@ -6,12 +6,12 @@
  */
 window.kfbench.measured = (() => {
   const {fields, sum} = window.kfbench;
-  const {base, newest, cells: stored, workloads, month, formats, is_sampled: isSampled} =
+  const {base, newest, cells: stored, workloads, runs, month, formats, is_sampled: isSampled} =
     JSON.parse(document.getElementById("kfbench-explorer").textContent);
   const AXES = ["records", "key_bytes", "value_bytes", "span_ms", "headers", "null_percent"];
   const OTHERS = AXES.filter(axis => axis !== "records" && axis !== "value_bytes"); // no interpolation along these
-  const named = settings => Object.fromEntries(AXES.map((axis, i) => [axis, settings[i] ?? 0]));
-  const cells = stored.map(([settings, run, bytes, cpu = {}]) => ({settings: named(settings), run, bytes, cpu}));
+  const settingsOf = settings => Object.fromEntries(AXES.map((axis, i) => [axis, settings[i] ?? 0]));
+  const cells = stored.map(([settings, run, bytes, cpu = {}]) => ({settings: settingsOf(settings), run, bytes, cpu}));
   const HEADER_BYTES = {header_key_bytes: 12, header_value_bytes: 20}; // of every cell with headers
   const NEIGHBOURS = 5; // on each axis, the larger one is at most so many times the smaller one
   const SPREAD = 0.012; // neighbours' savings differ by at most this share of a batch, and have one sign
@@ -23,8 +23,13 @@ window.kfbench.measured = (() => {
     return Object.entries(HEADER_BYTES).every(isHeader)
       ? cells.filter(cell => axes.every(axis => cell.settings[axis] === settings[axis])) : [];
   }
-  const at = settings => settings.workload ? workloads.filter(({name}) => name === settings.workload)
-    : cellsOf(settings, AXES);
+  const named = name => workloads.filter(each => each.name === name).map(each => ({...each, run: runs.length - 1}));
+  const at = settings => settings.workload ? named(settings.workload) : cellsOf(settings, AXES);
+  const measured = (settings, name, run) =>
+    at(settings).filter(cell => cell.run === run).map(cell => bytesOf(cell, settings.codec, name)).find(Boolean);
+  /** The run whose numbers under a codec are shown: the first with v2's bytes, measured or between neighbours. */
+  const runOf = settings => [...runs.keys()]
+    .find(run => measured(settings, base, run) || !settings.workload && between(settings, base, run));
 
   /** The stops next to x, [stop, weight]: x itself, or two. None if x is outside, or they are far apart. */
   function beside(stops, x) {
@@ -60,30 +65,29 @@ window.kfbench.measured = (() => {
       ? size - (inner[Math.floor(middle)] + inner[Math.ceil(middle)]) / 2 / records : null;
   }
 
-  /** {size, how, parts}: bytes per record, where they come from, and groups of fields if they are exact; or null. */
-  function sizeOf(settings, name) {
-    const {codec, records, null_percent, workload} = settings, has = cell => bytesOf(cell, codec, name);
-    const cell = at(settings).find(has);
-    if (cell) return {size: has(cell), how: isSampled && codec !== "none" ? "estimated" : "measured"};
+  /** {size, how, run, parts}: bytes per record, where they come from, and groups of fields if exact; or null. */
+  function sizeOf(settings, name, run = runOf(settings)) {
+    const {codec, records, null_percent, workload} = settings, found = measured(settings, name, run);
+    if (found) return {size: found, how: isSampled && codec !== "none" ? "estimated" : "measured", run};
     if (workload) return null;
     if (codec === "none") {
-      const found = fields({...settings, null_values: Math.round(records * null_percent / 100)})[name];
-      const parts = found && Object.fromEntries(Object.entries(found).map(([group, size]) => [group, size / records]));
-      return parts && {size: sum(parts), how: "exact", parts};
+      const groups = fields({...settings, null_values: Math.round(records * null_percent / 100)})[name];
+      const shares = Object.entries(groups ?? {}).map(([group, size]) => [group, size / records]);
+      const parts = Object.fromEntries(shares);
+      return groups && {size: sum(parts), how: "exact", parts};
     }
-    if (![base, newest].includes(name)) return null;
-    const run = [...new Set(cells.map(each => each.run))].find(each => between(settings, base, each));
-    const size = run !== undefined && between(settings, name, run);
-    return size ? {size, how: "interpolated"} : null;
+    const size = run !== undefined && [base, newest].includes(name) && between(settings, name, run);
+    return size ? {size, how: "interpolated", run} : null;
   }
 
-  /** {ratio, low, high} to v2, or {ns} of v2 itself, or undefined. Numbers in the page are thousandths. */
+  /** {ratio, low, high, run} to v2, or {ns, run} of v2 itself, or undefined. Numbers in the page are thousandths. */
   function cpuOf(settings, operation, name) {
-    const numbers = at(settings).map(cell => cell.cpu[settings.codec]?.[operation]?.[formats.indexOf(name)]);
-    const found = numbers.find(Boolean);
-    if (!found || name === base) return found && {ns: found};
+    const numbersOf = cell => cell.cpu[settings.codec]?.[operation], number = at => numbers?.[formats.indexOf(at)];
+    const cell = at(settings).find(each => numbersOf(each)?.[formats.indexOf(base)]), numbers = cell && numbersOf(cell);
+    const found = number(name), run = cell?.run;
+    if (!found || name === base) return found && {ns: found, run};
     const [ratio, below, above] = found;
-    return {ratio: ratio / 1000, low: (ratio + below) / 1000, high: (ratio + above) / 1000};
+    return {ratio: ratio / 1000, low: (ratio + below) / 1000, high: (ratio + above) / 1000, run};
   }
 
   /** The month's cost in US$ of bytes that are produced per second, as in `kfbench.whatif.month`. */

@@ -27,9 +27,9 @@ window.kfbench.settings = (() => {
       return [first[name], `${words(name)}: “${shown}” is no number. ${number(first[name])} is used.`];
     }
     const inside = Math.min(Math.max(name === "mb_per_s" ? value : Math.round(value), least), most);
-    const range = `${number(least)} to ${number(most)}`;
-    return [inside, Math.abs(inside - value) < 1 ? ""
-      : `${words(name)}: ${number(value)} is outside ${range}. ${number(inside)} is used.`];
+    const kind = name === "mb_per_s" ? "" : "whole numbers from ", range = `${number(least)} to ${number(most)}`;
+    const note = `${words(name)}: ${number(inside)} instead of ${number(value)}. Possible: ${kind}${range}.`;
+    return [inside, inside === value ? "" : note];
   }
 
   /** Apply changes, [name, text] each. The settings leave the workload if they differ from its means. */

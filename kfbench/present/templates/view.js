@@ -12,7 +12,6 @@
   if (!section || !presets.length) return;
   const INTERVAL = "95 % interval", NARROW_PX = 600, MOST_COLUMNS = 7; // a narrow heat map with more columns is turned
   const MOST_CHIPS = 7; // of more, those that are chosen at first, and a button for the others
-  const PALETTE = ["v2", "v1", "v3-header-only", "columnar", "v3", "v0", "v3-attributes-only"];
   const QUIET = {where: {}, chips: [], one: [], label: [], beside: []}; // a preset of text lacks them
   const NO_VIEW = {dims: {}, metrics: {}, columns: {none: []}, run: ""};
   let preset, view, all, twins; // all: the rows that the chips can bring; twins: a row's values -> row
@@ -22,6 +21,8 @@
 
   const at = (dim, row) => view.columns[dim][row];
   const valueOf = (dim, row) => view.dims[dim].values[at(dim, row)];
+  /** A value as an address and CSV have it. */
+  const plain = (dim, index) => String(view.dims[dim].numbers?.[index] ?? view.dims[dim].values[index]);
   const matches = (row, wanted) =>
     Object.entries(wanted).every(([dim, values]) => [values].flat().map(String).includes(String(valueOf(dim, row))));
   const distinct = (dim, rows) => [...new Set(rows.map(row => at(dim, row)))].sort((a, b) => a - b);
@@ -47,8 +48,11 @@
 
   /** The row that is 100 %: the reader's, the preset's, or the smallest. It may be hidden by a chip. */
   function baseRow() {
-    const rows = chosenRows(preset.chips.filter(isOne)), size = row => metricOf(preset.metric, row) ?? Infinity;
-    return rows.find(row => keyOf(row) === base) ?? rows.find(row => preset.base && matches(row, preset.base))
+    const ones = preset.chips.filter(isOne), rows = chosenRows(ones);
+    const size = row => metricOf(preset.metric, row) ?? Infinity;
+    const own = Object.entries(preset.base ?? {}).filter(([dim]) => !ones.includes(dim)); // the others are chosen
+    return rows.find(row => keyOf(row) === base)
+      ?? rows.find(row => preset.base && matches(row, Object.fromEntries(own)))
       ?? shownRows().filter(row => !isLimit(row)).sort((a, b) => size(a) - size(b))[0];
   }
   const baseOf = row => preset.drawing === "bars" ? baseRow()
@@ -68,7 +72,8 @@
   }
   const show = (key, value) => value === null ? ABSENT
     : number(value, Math.abs(value) >= 1000 ? 0 : view.metrics[key].digits);
-  const percent = x => `${x > 0 ? "+" : ""}${number(x, 1)}\u00a0%`;
+  const percent = x => Math.abs(x) < 0.05 ? "0.0\u00a0%" : `${x > 0 ? "+" : ""}${number(x, 1)}\u00a0%`;
+  const isRatio = key => view.metrics[key].unit === "×"; // against a base of its own
   const changeOf = (value, of) => value === null || !of ? ABSENT
     : preset.drawing === "bars" && preset.is_log ? `${number(value / of, value / of < 10 ? 2 : 1)}\u00a0×`
       : percent(100 * (value / of - 1));
@@ -96,13 +101,16 @@
   /** The position of a value in an address: the nearest one of a dim with numbers, or -1. */
   function positionOf(dim, text) {
     const {label, values, numbers} = view.dims[dim], known = distinct(dim, all), shown = text.slice(0, 40);
-    const exact = known.find(index => values[index] === text), wanted = text.trim() ? Number(text) : NaN;
+    const wanted = text.trim() ? Number(text) : NaN;
+    const exact = known.find(index => values[index] === text || numbers?.[index] === wanted);
     if (exact !== undefined) return exact;
     if (!numbers || Number.isNaN(wanted)) {
       notes.push(`${label}: “${shown}” is not a choice here.`);
       return -1;
     }
-    const far = index => Math.abs(Math.log((wanted + 2) / (numbers[index] + 2)) || wanted - numbers[index]);
+    const stops = known.map(index => numbers[index]).filter(each => each !== null);
+    const inside = Math.min(Math.max(wanted, Math.min(...stops)), Math.max(...stops));
+    const far = index => numbers[index] === null ? Infinity : Math.abs(Math.log((inside + 2) / (numbers[index] + 2)));
     const used = known.reduce((best, index) => far(index) < far(best) ? index : best);
     notes.push(`${label}: ${shown} was not measured. ${textOf(dim, used)} is used.`);
     return used;
@@ -121,6 +129,7 @@
       if (preset.chips.includes(dim)) {
         const used = given.getAll(dim).map(text => positionOf(dim, text)).filter(index => index >= 0);
         if (used.length) chosen[dim] = [...new Set(isOne(dim) ? used.slice(0, 1) : used)];
+        if (used.length > 1 && isOne(dim)) notes.push(`${view.dims[dim].label}: ${textOf(dim, used[0])} only is used.`);
       } else {
         notes.push(`“${dim.slice(0, 40)}” is no setting of this view.`);
       }
@@ -136,7 +145,7 @@
     const [own] = addressParts(location.hash), given = new URLSearchParams({view: preset.id});
     if (preset.drawing !== presets.find(({id}) => id === preset.id).drawing) given.set("as", preset.drawing);
     for (const dim of preset.chips.filter(each => chosen[each].join() !== firstOf(each).join())) {
-      for (const index of chosen[dim]) given.append(dim, view.dims[dim].values[index]);
+      for (const index of chosen[dim]) given.append(dim, plain(dim, index));
     }
     if (base) given.set("base", base);
     replaceAddress(`#${[own.includes("=") ? own : "", given].filter(String).join("&")}`);
@@ -146,23 +155,25 @@
     const keys = Object.keys(view.metrics).flatMap(key => [key, `${key}_low`, `${key}_high`])
       .filter(key => view.columns[key]);
     const dims = Object.keys(view.dims), lines = rows.map(row =>
-      [...dims.map(dim => String(valueOf(dim, row))), ...keys.map(key => String(metricOf(key, row) ?? ""))]);
+      [...dims.map(dim => plain(dim, at(dim, row))), ...keys.map(key => String(metricOf(key, row) ?? ""))]);
     return [[...dims, ...keys], ...lines].map(csvLine).join("");
   }
 
   /** A sentence with a row's number, its interval, scope and source. */
   function citation(row) {
-    const {metric} = preset, {label, unit} = view.metrics[metric], {source, date, revision, table} = view.cite;
+    const {metric, beside} = preset, {label, unit} = view.metrics[metric], {source, revision, table} = view.cite;
     const amount = each => `${metricOf(metric, each)} ${label.includes(unit) ? label : `${unit} (${label})`}`;
     const scopeOf = (each, dims) => dims.map(dim => `${view.dims[dim].label} ${valueOf(dim, each)}`).join(", ");
     const other = baseOf(row), interval = intervalOf(metric, row), dims = Object.keys(view.dims);
-    const than = other === undefined || other === row || !metricOf(metric, other) ? ""
+    const ratios = beside.filter(key => isRatio(key) && metricOf(key, row) !== null)
+      .map(key => `; ${headOf(key)} ${show(key, metricOf(key, row))} (${intervalOf(key, row) || "no interval"})`);
+    const than = isRatio(metric) || other === undefined || other === row || !metricOf(metric, other) ? ""
       : `, ${changeOf(metricOf(metric, row), metricOf(metric, other))} against ${amount(other)} of `
         + scopeOf(other, dims.filter(dim => at(dim, row) !== at(dim, other)));
     return `${nameOf(row) || scopeOf(row, dims.slice(0, 1))}: ${amount(row)}`
-      + `${interval && `, ${INTERVAL} ${interval}`}${than}. Scope: ${scopeOf(row, dims)}. `
-      + [source, date && `measured ${date}`, revision && `revision ${revision}`, `table ${table}`, `row ${row + 1}.`]
-        .filter(Boolean).join(", ");
+      + `${interval && `, ${INTERVAL} ${interval}`}${than}${ratios.join("")}. Scope: ${scopeOf(row, dims)}. `
+      + [view.run, source, revision && `revision ${revision},`, `tables.json: ${table}, row ${row + 1}.`]
+        .filter(Boolean).join(" ");
   }
 
   /** A button. By its key it gets the focus back when its part is drawn anew. */
@@ -174,9 +185,10 @@
   const head = (text, attributes = {}) => element("th", {scope: "col", ...attributes}, text);
   const citing = row => async event => {
     event.stopPropagation();
-    const text = citation(row);
+    const text = citation(row), {target} = event;
     await copyText(text);
     said.textContent = `Copied: ${text}`;
+    target.classList.add("copied"); // until the part is drawn anew
   };
   /** The colour of a value: its format's, or the one at its place. */
   const hueOf = (value, place) => `var(--k-${value.replace(/[^a-zA-Z0-9-]/g, "-")}, ${place})`;
@@ -202,7 +214,7 @@
         barOf(row), element("td", {class: "metric"}, show(metric, size(row))),
         ...hasInterval
           ? [element("td", {class: "more soft", "data-head": INTERVAL}, intervalOf(metric, row) || ABSENT)] : [],
-        element("td", {class: "soft change"}, change),
+        ...isRatio(metric) ? [] : [element("td", {class: "soft change"}, change)],
         ...beside.map(key => element("td", {class: "more", "data-head": headOf(key)},
           show(key, metricOf(key, row)), " ", element("small", {}, intervalOf(key, row)))),
         element("td", {class: "cite"},
@@ -211,10 +223,12 @@
       return made;
     };
     const against = of === undefined || rows.includes(of) ? "against the base" : `against ${nameOf(of)}`;
-    const heads = [headOf(metric), ...hasInterval ? [INTERVAL] : [], against, ...beside.map(headOf)];
+    const heads = [headOf(metric), ...hasInterval ? [INTERVAL] : [], ...isRatio(metric) ? [] : [against],
+      ...beside.map(headOf)];
     return [element("table", {class: "bars live"},
       element("thead", {}, element("tr", {},
-        head("Click a row to make it the base"), element("td", {}, isLog ? "log scale" : ""),
+        head(isRatio(metric) ? view.dims[named[0]].label : "Click a row to make it the base"),
+        element("td", {}, isLog ? "log scale" : ""),
         ...heads.map(text => head(text, {class: text.length > 20 ? "long" : ""})), element("td"))),
       element("tbody", {}, ...[...rows].sort((a, b) => rank(a) - rank(b) || inOrder(a, b)).map(rowOf)))];
   }
@@ -261,7 +275,7 @@
     const {numbers, label} = view.dims[x], place = index => numbers ? numbers[index] : acrosses.indexOf(index);
     const lines = downs.map((index, i) => ({
       name: textOf(series, index),
-      colour: hueOf(view.dims[series].values[index], `var(--k-${PALETTE[i % PALETTE.length]})`),
+      colour: hueOf(view.dims[series].values[index], `oklch(.62 .15 ${Math.round(360 * i / downs.length)})`),
       points: acrosses.map(each => [place(each), cellOf(rowAt(index, each))]).filter(([, value]) => value !== null),
     })).filter(({points}) => points.length);
     const stops = acrosses.map(each => [place(each), textOf(x, each)]), from = stops[0]?.[0], last = stops.at(-1)?.[0];
@@ -310,7 +324,13 @@
   }
   const drawingChips = known => known.length < 2 ? [] : [group("drawing", ...known.map(each =>
     button(`as ${each}`, {bars: "bars", line: "line", heat: "heat map"}[each],
-      () => update(() => openPreset(presets.find(({id}) => id === preset.id), each)),
+      () => update(() => {
+        const before = chosen;
+        openPreset(presets.find(({id}) => id === preset.id), each);
+        for (const dim of preset.chips.filter(name => !isAxis(name))) {
+          chosen[dim] = isOne(dim) ? before[dim].slice(0, 1) : before[dim];
+        }
+      }),
       {"aria-pressed": each === preset.drawing})))];
 
   function draw() {
@@ -328,7 +348,9 @@
     else parts.drawing.replaceChildren(...DRAWINGS[preset.drawing](rows));
     parts.tools.hidden = preset.drawing === "text";
     said.textContent = "";
-    count.textContent = `${number(rows.length)} of ${number(all.length)} rows shown.`;
+    const [{length}] = Object.values(view.columns); // with those that no chip of this question brings
+    count.textContent = `${number(rows.length)} of ${number(length)} rows shown.`
+      + (rows.length ? "" : " Nothing was measured with these choices.");
     parts.run.textContent = view.run;
     parts.caption.innerHTML = preset.caption ?? "";
     if (key) section.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();

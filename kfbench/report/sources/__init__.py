@@ -8,8 +8,7 @@ import pandas as pd
 from kfbench.present.rows import Runs
 from kfbench.report.sources.broker import convert_losses
 from kfbench.report.sources.claims import broker_claims, claims
-from kfbench.report.sources.clients import peer_differences, peers, second_opinion
-from kfbench.report.sources.fields import fields
+from kfbench.report.sources.clients import java_codecs, peer_differences, peers, second_opinion
 from kfbench.report.sources.instructions import instructions
 from kfbench.report.sources.migration import migration, migration_assumed, migration_break_even, migration_curve
 from kfbench.report.sources.noise import aa, checks, control
@@ -20,7 +19,7 @@ from kfbench.report.sources.winners import break_even, winners
 SOURCES: Final[Mapping[str, Callable[[Runs], pd.DataFrame]]] = {
     each.__name__: each
     for each in (
-        aa, break_even, broker_claims, checks, claims, control, convert_losses, fields, instructions, migration,
+        aa, break_even, broker_claims, checks, claims, control, convert_losses, instructions, java_codecs, migration,
         migration_assumed, migration_break_even, migration_curve, pareto, peer_differences, peers, second_opinion,
         verdict, winners,
     )

@@ -4,19 +4,22 @@ Both files were measured apart from any run (`make peers`, `make jmh`), perhaps 
 times is compared with a time of a run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from statistics import geometric_mean
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
+from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, paired_ratio
+from kfbench.present.names import codec_words
 from kfbench.present.rows import Runs
 from kfbench.present.stored_times import (
     AGAIN,
+    CLAIMED,
     LIMIT,
     NOISY,
     OUR_OPERATIONS,
@@ -28,8 +31,6 @@ from kfbench.present.stored_times import (
     load_peers,
 )
 from kfbench.present.table import Interval
-
-CELLS: Final = ("claimed", "all")  # the cells behind claims, in several JVMs each; all cells, in one JVM each
 
 
 def peers(_: Runs) -> pd.DataFrame:
@@ -85,20 +86,44 @@ def peer_differences(_: Runs) -> pd.DataFrame:
     """Return the implementations whose output differs from ours for some records. They are not timed on these."""
     found = load_peers()
     rows = [(each.peer, each.records, each.difference) for each in (found.differences if found else ())]
-    return pd.DataFrame(rows, columns=["implementation", "records", "difference"])
+    frame = pd.DataFrame(rows, columns=["implementation", "records", "difference"])
+    frame.attrs["manifest"] = found and found.manifest
+    return frame
 
 
 def second_opinion(_: Runs) -> pd.DataFrame:
-    """Return the time of each format relative to v2, in Java (the newest Kafka of the file) and in our kernels.
+    """Return the time of each format relative to v2, in Java and in our kernels, in the cells behind claims.
 
-    Columns: run: of CELLS; java: relative to v2 in the same Java code; to_kafka: to Kafka's own classes for v2; ours:
-    of our kernels; verdict: which of the two find the format dearer than v2; allocated: bytes that Java allocates per
-    record.
+    Columns: java: relative to v2 in the same Java code; to_kafka: to Kafka's own classes for v2; ours: of our kernels;
+    verdict: which of the two find the format dearer than v2; allocated: bytes that Java allocates per record.
     """
-    runs = jmh_runs()
-    newest = max((run.kafka for run in runs), key=lambda version: [*map(int, version.split("."))], default="")
-    rows = [row for run in runs if run.kafka == newest and run.cells in CELLS for row in _opinions(run)]
-    return pd.DataFrame(rows)
+    return _java(CLAIMED, _opinions)
+
+
+def java_codecs(_: Runs) -> pd.DataFrame:
+    """Return the time (ns) per record of Kafka's own classes for v2, by operation, codec and records per batch."""
+    return _java("all", _codec_times)
+
+
+def _java(cells: str, rows_of: Callable[[JmhRun], Iterator[dict[str, Any]]]) -> pd.DataFrame:
+    """Return rows of the newest Kafka that a selection of cells was timed on. The attribute `manifest` is the run's."""
+    runs = [run for run in jmh_runs() if run.cells == cells]
+    newest = max(runs, key=lambda run: [*map(int, run.kafka.split("."))], default=None)
+    frame = pd.DataFrame(rows_of(newest) if newest else ())
+    frame.attrs["manifest"] = newest.manifest if newest else None
+    return frame
+
+
+def _codec_times(run: JmhRun) -> Iterator[dict[str, Any]]:
+    for row in run.rows:
+        if row.format == BASE_FORMAT and row.operation in ("write", "iterate"):
+            mean, low, high = (ns / row.records for ns in (row.ns_per_op, *row.ns_per_op_interval))
+            yield {
+                "operation": row.operation,
+                "with_codec": codec_words(row.codec, CODECS[row.codec].default_level),
+                "batch_size": row.records,
+                "ns": Interval(median=mean, low=low, high=high),
+            }
 
 
 def _opinions(run: JmhRun) -> Iterator[dict[str, Any]]:
@@ -110,10 +135,9 @@ def _opinions(run: JmhRun) -> Iterator[dict[str, Any]]:
         own, kafka = (java_ratio(row, java[operation, codec, records, each]) for each in (OWN, BASE_FORMAT))
         times = [ours[OUR_OPERATIONS[operation], codec, records, each] for each in (name, BASE_FORMAT)]
         ns, base_ns = (np.array(each.cpu_ns) / each.records_per_sample for each in times)
-        ratio = _interval(paired_ratio(ns, base_ns))
+        ratio = Interval(**paired_ratio(ns, base_ns)._asdict())
         is_noisy = (own.high - own.low) / 2 > NOISY * own.median
         yield {
-            "run": run.cells,
             "operation": operation,
             "with_codec": codec,
             "batch_size": records,
@@ -148,10 +172,6 @@ def _verdict(java: Interval, to_kafka: Interval, ours: Interval) -> str:
     if side == 0 or _side_of_one(to_kafka) != side or _side_of_one(ours) == 0:
         return "undecided"
     return "agree" if _side_of_one(ours) == side else "differ"
-
-
-def _interval(ratio: PairedRatio) -> Interval:
-    return Interval(median=ratio.median, low=ratio.low, high=ratio.high)
 
 
 def _side_of_one(ratio: Interval) -> int:

@@ -14,7 +14,7 @@ from kfbench.measure.noise import ROUNDING
 from kfbench.present.arms import middle_95, ties
 from kfbench.present.names import GRID
 from kfbench.present.rows import AA, Rows, Runs
-from kfbench.present.table import Band, Interval
+from kfbench.present.table import Band
 from kfbench.text import percent
 
 RESIDENT: Final[Mapping[str, Any]] = {"kind": "cpu", "cache": "resident", "research": False}
@@ -75,7 +75,10 @@ def control(runs: Runs) -> pd.DataFrame:
         checksum = checksum_of(str(row.format))
         name = f"{row.format} (A/A)" if row.arm == AA else row.format
         ratio: Any = row.ratio
-        verdict = "ties" if ties(ratio, noise) else _verdict(ratio, checksum)
+        verdict = "ties" if ties(ratio, noise) else f"differs, pays {checksum}"
+        if checksum == checksum_of(BASE_FORMAT) and verdict != "ties":
+            is_within = ratio.low >= 1 - CONTROL_LIMIT and ratio.high <= 1 + CONTROL_LIMIT
+            verdict = f"within {percent(CONTROL_LIMIT, 1)}" if is_within else "differs"
         found.append((row.value_bytes, row.batch_size, name, row.operation, checksum, ratio, verdict))
     columns = ["value_bytes", "batch_size", "format", "operation", "checksum", "ratio", "verdict"]
     return pd.DataFrame(found, columns=columns)
@@ -85,13 +88,6 @@ def checksum_of(name: str) -> str:
     """Return the checksum of a format in words. CRC-32 is slower than CRC-32C."""
     fmt = FORMATS.get(name)
     return fmt.checksum.algorithm if fmt and fmt.checksum else "no known checksum"
-
-
-def _verdict(ratio: Interval, checksum: str) -> str:
-    if checksum != checksum_of(BASE_FORMAT):
-        return f"differs, pays {checksum}"
-    is_within = ratio.low >= 1 - CONTROL_LIMIT and ratio.high <= 1 + CONTROL_LIMIT
-    return f"within {percent(CONTROL_LIMIT, 1)}" if is_within else "differs"
 
 
 def checks(runs: Runs) -> pd.DataFrame:
