@@ -1,4 +1,4 @@
-"""Make the style, the scripts and the figures of a page smaller without a change that a reader can see."""
+"""Make the scripts and the tables of a page smaller without a change that a reader can see."""
 
 import re
 from typing import Final

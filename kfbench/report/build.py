@@ -93,7 +93,7 @@ class Report:
 
     def __init__(self, runs: Runs, *, is_strict: bool = False) -> None:
         self.runs, self._is_strict = runs, is_strict
-        self._views = all_views()
+        self._views, self._joins = all_views(), joined_profiles()
         self._sources: dict[str, SourceFunction] = {
             **SOURCES, "missing": self._missing_rows, "failures": failures, "measured_runs": self._run_rows
         }  # fmt: skip
@@ -115,7 +115,7 @@ class Report:
     def _source(self, view: View, table: TableView) -> Source:
         if table.source == "run":
             return Source(rows=self.runs.own)
-        if table.source not in self._sources and table.source in joined_profiles():
+        if table.source not in self._sources and table.source in self._joins:
             rows = self.runs.joined.get(table.source)
             return Source(frame=pd.DataFrame()) if rows is None else Source(rows=rows)
         if table.source not in self._sources:

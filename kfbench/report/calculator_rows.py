@@ -39,9 +39,9 @@ CODEC_CPU: Final = "codec-cpu"  # the joined profile with a grid of batch size a
 
 def report_content(runs: Runs) -> Content:
     """Return what the calculator of a report shows: the rows of CODEC_CPU if it is joined, and those of its own run."""
-    of_runs = [runs.joined[CODEC_CPU]] if CODEC_CPU in runs.joined else []
-    cells = [cell | {"run": run} for run, rows in enumerate([*of_runs, runs.own]) for cell in grid_cells(rows)]
-    words = [run_words(runs.manifests[name]) for name in (*[CODEC_CPU][: len(of_runs)], OWN)]
+    found = {CODEC_CPU: runs.joined[CODEC_CPU], OWN: runs.own} if CODEC_CPU in runs.joined else {OWN: runs.own}
+    cells = [cell | {"run": run} for run, rows in enumerate(found.values()) for cell in grid_cells(rows)]
+    words = [run_words(runs.manifests[name]) for name in found]
     return Content(
         month=month_facts(), cells=cells, workloads=workload_cells(runs.own), operations=OPERATIONS, runs=words
     )
@@ -102,7 +102,7 @@ def _grid_settings(row: Any) -> Numbers:
 def workload_cells(rows: Rows) -> list[Numbers]:
     """Return a cell for each named workload in its default variant and its own batches.
 
-    `settings` has the means of its records: they move the sliders. `bytes` has the codec "none" as well.
+    `settings` has the means of its records: they fill the form. `bytes` has the codec "none" as well.
     """
     where: Where = {"population": "named", "variant": DEFAULT, "batch_size": "null"}
     cells: dict[str, Numbers] = {}

@@ -46,7 +46,7 @@ def joined_run(run: Run, profile: str) -> Run | None:
 
 
 def _has_numbers(run: Run, profile: str) -> bool:
-    """Whether rows of the kind named like the profile were measured, or any rows if there are none of it."""
+    """Return True if a row of the kind `profile` has a number, or any row if the run has no row of that kind."""
     rows = run.table.select(["kind", "status"])
     of_kind = rows.filter(pc.equal(rows["kind"], profile))
     return "ok" in (of_kind if len(of_kind) else rows)["status"].unique().to_pylist()
