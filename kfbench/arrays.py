@@ -1,7 +1,7 @@
-"""Checks and helpers for NumPy arrays. Arrays in kfbench are read-only, contiguous and one-dimensional."""
+"""Checks and helpers for arrays. Those of NumPy are read-only, contiguous and one-dimensional in kfbench."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,28 @@ def group_bounds(sizes: Int64, group_size: int) -> Int64:
     """Group neighbours whose sizes add up to about `group_size`: the first index of each group, then the end."""
     cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // group_size)) + 1
     return np.array([0, *cuts, len(sizes)])
+
+
+class Bracket(NamedTuple):
+    """Two neighbouring levels: a condition is false at `after`, and true at `at` and at every larger level.
+
+    after None: the condition is true from the smallest level on. at None: it is false at the largest level.
+    """
+
+    after: int | None
+    at: int | None
+
+
+def bracket(levels: Sequence[int], holds: Sequence[bool]) -> Bracket:
+    """Return the two levels around the last change from False to True.
+
+    levels: in ascending order. holds: True if the condition is true, one item per level.
+    """
+    last_not = max((i for i, each in enumerate(holds) if not each), default=-1)
+    return Bracket(
+        after=levels[last_not] if last_not >= 0 else None,
+        at=levels[last_not + 1] if last_not + 1 < len(levels) else None,
+    )
 
 
 def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:

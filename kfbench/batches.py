@@ -24,7 +24,7 @@ from kfbench.layouts import (
     UNSET,
 )
 from kfbench.records import Records
-from kfbench.tagged_fields import NONE, encoded
+from kfbench.varints import NO_TAGGED_FIELDS, encode_tagged_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ class BatchFields:
         self.tags: Bytes = _NO_TAGS
         if tagged_fields is not None:
             per_batch = [tagged_fields] if isinstance(tagged_fields, Mapping) else list(tagged_fields)
-            parts = encoded(per_batch)
+            parts = encode_tagged_fields(per_batch)
             self.tags = np.frombuffer(b"".join(parts), np.uint8)
             sizes_bytes = np.array(list(map(len, parts)), np.int64)
             self.rows["tags_start"], self.rows["tags_bytes"] = np.cumsum(sizes_bytes) - sizes_bytes, sizes_bytes
@@ -301,7 +301,7 @@ class DecodedLog:
     @cached_property
     def tagged_fields(self) -> Sequence[Mapping[int, bytes]]:
         """The caller's tagged fields: one mapping from tag to bytes per batch."""
-        return self.tags() if self.tags else [NONE] * len(self)
+        return self.tags() if self.tags else [NO_TAGGED_FIELDS] * len(self)
 
     @cached_property
     def batches(self) -> "pd.DataFrame":

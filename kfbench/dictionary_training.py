@@ -5,9 +5,9 @@ from contextlib import suppress
 from numpy.typing import ArrayLike
 
 from kfbench.codecs import Dictionary, TrainedOn
-from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES, SIZE_BYTES
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
+from kfbench.limits import LEAST_TRAINING_BYTES, RAW_BYTES, SIZE_BYTES
 from kfbench.records import Records
 
 

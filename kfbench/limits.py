@@ -1,4 +1,7 @@
-"""Limits of the memory that a reader allocates. A log may claim sizes that it does not have, so readers check them."""
+"""Limits of the memory that a reader allocates, and the default sizes of zstd dictionaries.
+
+A log may claim sizes that it does not have, so readers check them.
+"""
 
 from dataclasses import dataclass, fields
 from typing import Final
@@ -52,3 +55,8 @@ class Limits:
 
 
 LIMITS: Final = Limits()
+
+# Sizes of dictionaries; docs/adr/0015 has the measurements.
+SIZE_BYTES: Final = 32_768  # the largest size of a trained dictionary
+RAW_BYTES: Final = 8_192  # the largest size of a raw dictionary
+LEAST_TRAINING_BYTES: Final = 100_000  # of samples; with fewer a raw dictionary is made

@@ -136,10 +136,10 @@ class Registry(Mapping[str, T]):
 
     def package(self, name: str) -> str:
         """Return the package that registers this name. Raises KeyError."""
-        return self._found[name][0]
+        return self._named[name][0]
 
     @cached_property
-    def _found(self) -> dict[str, tuple[str, T]]:
+    def _named(self) -> dict[str, tuple[str, T]]:
         """The package and the object of each name."""
         found: dict[str, tuple[str, T]] = {}
         ours: list[tuple[str, Any]] = [(OURS, each) for each in self._built_in()]
@@ -164,13 +164,13 @@ class Registry(Mapping[str, T]):
         return ()
 
     def __getitem__(self, name: str) -> T:
-        return self._found[name][1]
+        return self._named[name][1]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self._named)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._named)
 
     def __repr__(self) -> str:
         return f"Registry({dict(self)!r})"
@@ -178,14 +178,14 @@ class Registry(Mapping[str, T]):
     @contextmanager
     def replacing(self, objects: Iterable[T]) -> Iterator[None]:
         """Within the `with` body, look up each of these objects in the place of the one with its name."""
-        found = dict(self._found)
+        found = dict(self._named)
         for each in objects:
             name: str = each.name  # type: ignore[attr-defined]
-            self._found[name] = found[name][0], each
+            self._named[name] = found[name][0], each
         try:
             yield
         finally:
-            self._found.update(found)
+            self._named.update(found)
 
 
 @cache

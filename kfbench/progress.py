@@ -20,7 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from kfbench.text import counted, printable
+from kfbench.text import count_words, printable
 
 SILENT_S: Final = 2.0  # a shorter wait shows no bar
 LINE_S: Final = 30.0  # at least this long between two progress lines, if there is no terminal
@@ -86,7 +86,7 @@ def say(console: Console, line: str) -> None:
 
 
 def _total_words(total: float | None, fields: Mapping[str, Any]) -> str:
-    return counted(int(total or 0), fields["unit"].removesuffix("s"))
+    return count_words(int(total or 0), fields["unit"].removesuffix("s"))
 
 
 class _Lines(Progress):

@@ -52,7 +52,7 @@ def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rul
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]] if has_rule else lines
 
 
-def counted(count: float, noun: str) -> str:
+def count_words(count: float, noun: str) -> str:
     """Return a number with its noun in singular or plural: "1 byte", "1,000 batches", "2.5 times"."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
     number = f"{count:,}" if isinstance(count, int) else f"{count:g}"
@@ -61,7 +61,7 @@ def counted(count: float, noun: str) -> str:
 
 def size_words(size_bytes: int) -> str:
     """Return a number of bytes: "64 MiB" if it is a whole number of MiB, else "30,000 bytes"."""
-    return f"{size_bytes >> 20:,} MiB" if size_bytes and not size_bytes % (1 << 20) else counted(size_bytes, "byte")
+    return f"{size_bytes >> 20:,} MiB" if size_bytes and not size_bytes % (1 << 20) else count_words(size_bytes, "byte")
 
 
 def shortened(text: str, width: int) -> str:

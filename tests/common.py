@@ -1,8 +1,9 @@
 """Checks of four laws that every format keeps. The test of each format calls them.
 
-1. `size` equals the length that `encode` writes, batch by batch, from records or from shapes alone. 2. Encoded records
-decode to the same records and header fields. 3. `breakdown` adds up to `size` and has an entry for the payload. 4. The
-bytes equal the reference's. Under a codec, the decompressed bytes and all bytes around the payload do.
+1. `size` equals the length that `encode` writes, batch by batch, from records or from shapes alone.
+2. Encoded records decode to the same records and header fields.
+3. `breakdown` adds up to `size` and has an entry for the payload.
+4. The bytes equal the reference's. Under a codec, the decompressed bytes and all bytes around the payload do.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Find compressed payloads. Decide if our compressed bytes must equal Kafka's."""
+"""Samples for codecs. Find compressed payloads, and decide if our compressed bytes must equal Kafka's."""
 
 import struct
 from collections.abc import Iterator
@@ -8,11 +8,13 @@ import zstandard
 
 from kfbench.codecs import Gzip, codec_names
 
+REAL: Final = ("gzip", "snappy", "lz4", "zstd")
+TEXT: Final = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(6000))
+NOISE: Final = bytes((i * 2654435761 >> 13) & 0xFF for i in range(100_000))
+"""The codecs that compress, and two inputs: text, which compresses, and noise, which does not."""
 MOST_OFF: Final = {"gzip": 0.1, "lz4": 0.0, "zstd": 0.001, "snappy": 0.01}
 """How far our total may be from Kafka's, as a share of it, by codec. Of gzip it counts where zlib is not classic."""
 HEADER_BYTES: Final = (26, 34, 61)  # bytes before the payload, by magic
-
-
 LZ4_MID: Final = (1, 9)
 """lz4-java from this version on has lz4 1.10, which writes other bytes at levels 1 and 2. Our lz4 is 1.9."""
 

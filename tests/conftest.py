@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kfbench.sweep.host.java import LEAST_JAVA, find_java
-from tests.sampling import mark_compiled_only, mark_matrix, part
+from tests.sampling import mark_compiled_only, mark_matrix
 from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy, so examples have no deadline.
@@ -27,23 +27,11 @@ for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "T
     os.environ.pop(name, None)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--part", default="1/1", metavar="K/N", help="run part K of N of the thorough tests and combinations"
-    )
-
-
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     mark_matrix(items)
     mark_compiled_only(items)
     yield
-    divided = {
-        item.nodeid for item in items if item.get_closest_marker("thorough") or item.get_closest_marker("matrix")
-    }
-    others = divided - part(divided, config.getoption("--part"))
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in others])
-    items[:] = [item for item in items if item.nodeid not in others]
     # Test processes take files in this order. A long file at the end would run alone.
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("spark")}
     items.sort(key=lambda item: item.path not in long)

@@ -1,6 +1,7 @@
-"""Write a run in processes that are killed one step later each: `python -m tests.killed FOLDER`.
+"""Write files in processes that are killed one step later each: `python -m tests.killed run|upgrade FOLDER`.
 
-A step is a file event that Python's audit hooks report: open, rename, remove or mkdir. The last process finishes.
+A step is a file event that Python's audit hooks report: open, rename, remove, mkdir, and changes of owner, mode and
+times. Each process has its own folder in FOLDER. The last process finishes.
 
 A process dies before it does its step. Hooks do not report writes to an open file. So a process that is killed when it
 reopens a file to sync it leaves half of the file.
@@ -11,15 +12,22 @@ Power failures are not simulated.
 import os
 import signal
 import sys
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
+from kfbench import FORMATS, Records
+from kfbench.broker.upgrade import upgrade
 from kfbench.measure.schema import table
 from kfbench.store import RunWriter, create_run
 from tests.store.written import FACTS, row
 
-STEPS: Final = ("open", "os.mkdir", "os.rename", "os.remove")
+STEPS: Final = ("open", "os.mkdir", "os.rename", "os.remove", "os.chown", "os.chmod", "os.utime")
+SEGMENT: Final = "00000000000000000000.log"
+BESIDE: Final = (".index", ".timeindex", ".txnindex")
 
 
 def write(writer: RunWriter) -> None:
@@ -31,31 +39,57 @@ def write(writer: RunWriter) -> None:
     writer.complete({"counts": {}})
 
 
-def _killed_at(step: int, out: Path) -> None:
+def old_segment() -> bytes:
+    records = Records.from_lists([b"value-%d" % i * 5 for i in range(60)], timestamps_ms=10**12 + np.arange(60))
+    kinds = (("v2", "none"), ("v1", "gzip"), ("v1", "none"), ("v0", "none"))
+    return b"".join(bytes(FORMATS[name].encode(records, 20, codec, lossy=True)) for name, codec in kinds)
+
+
+def upgrade_segment(folder: Path) -> None:
+    """Upgrade the segment in the folder in several pieces. Write it and its index files first, if it is missing."""
+    log = folder / SEGMENT
+    if not log.exists():
+        folder.mkdir()
+        for suffix in BESIDE:
+            log.with_suffix(suffix).write_bytes(b"of the old bytes")
+        log.write_bytes(old_segment())
+    upgrade(log, "v2", chunk_bytes=1500)
+
+
+WORK: Final[dict[str, Callable[[Path], None]]] = {
+    "run": lambda out: write(create_run(out, FACTS)),
+    "upgrade": upgrade_segment,
+}
+
+
+def _killed_at(step: int, folder: Path, work: Callable[[Path], None]) -> None:
     left = step
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal left
-        if event in STEPS and str(arguments[0]).startswith(str(out)):
+        if event not in STEPS:
+            return
+        file = arguments[0]
+        path = Path(f"/proc/self/fd/{file}").readlink() if isinstance(file, int) else Path(file)
+        if path.is_relative_to(folder):
             left -= 1
             if left < 0:
-                path = Path(arguments[0])
                 if event == "open" and path.suffix == ".tmp" and path.exists():
                     os.truncate(path, path.stat().st_size // 2)
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
-    write(create_run(out, FACTS))
+    work(folder)
 
 
-def main(folder: Path) -> None:
+def main(name: str, folder: Path) -> None:
     """Kill one process per step, until one finishes.
 
     Raise RuntimeError if a process ends neither finished nor killed.
     """
     for step in count():
         if not (pid := os.fork()):
-            _killed_at(step, folder / f"{step:03d}")
+            _killed_at(step, folder / f"{step:03d}", WORK[name])
             os._exit(0)
         status = os.waitpid(pid, 0)[1]
         if status == 0:
@@ -65,4 +99,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))

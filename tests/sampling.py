@@ -1,13 +1,10 @@
 """Mark test cases for the quick suite and for coverage.
 
 `matrix` marks cases outside the quick suite's sample. `compiled_only` marks cases that cover few further branches.
-`part` divides cases, so that each run of continuous integration can take another part.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from re import fullmatch
-from zlib import crc32
+from collections.abc import Sequence
 
 import pytest
 
@@ -55,14 +52,6 @@ def covering(cases: Sequence[Parameters]) -> set[int]:
         chosen.add(best)
         missing -= cases[best]
     return chosen
-
-
-def part(names: Iterable[str], wanted: str) -> set[str]:
-    """Return the names in part K of N, with `wanted` as "K/N". Each name is in the same part on every machine."""
-    number, parts = map(int, wanted.split("/")) if fullmatch(r"\d+/\d+", wanted) else (0, 0)
-    if not 1 <= number <= parts:
-        raise pytest.UsageError(f"--part: {wanted} is not 1/N to N/N")
-    return {name for name in names if crc32(name.encode()) % parts == number - 1}
 
 
 def _parameters(case: pytest.Function) -> Parameters:

@@ -28,7 +28,7 @@ from kfbench import CODECS, FORMATS, WORKLOADS
 from kfbench.kernels import CACHE_FOLDER
 from kfbench.measure.environment import host, kernel
 from tests.test_benchmarks import CLASSES, is_measured, methods
-from tools import asv_full, asv_machine
+from tools import asv_plugin
 
 ROOT: Final = Path(__file__).parents[1]
 CONF: Final = json.loads((ROOT / "asv.conf.json").read_text())
@@ -55,7 +55,7 @@ def test_asv_listens_at_a_short_path_whatever_tmpdir_says(tmp_path: Path, monkey
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    asv_machine.setup()
+    asv_plugin.setup()
     with tempfile.TemporaryDirectory(prefix="asv-forkserver-") as place, socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{place}/socket")
 
@@ -97,20 +97,20 @@ for module, function in (("append", "append"), ("compact", "filtered"), ("conver
 def test_asv_knows_this_machine_without_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(Machine, "hardcoded_machine_name", None)
-    asv_machine.setup()
+    asv_plugin.setup()
     written = (tmp_path / ".asv-machine.json").read_text()
     name = Machine.get_unique_machine_name()
     known = MachineCollection.load(name)
     assert (known["machine"], known["os"]) == (name, kernel()) and known["num_cpu"]
     assert Machine.load(interactive=True).machine == name
-    asv_machine.setup()
+    asv_plugin.setup()
     assert (tmp_path / ".asv-machine.json").read_text() == written
 
     names = {name, host()}
     for seen, cpu, model in ((3, "another", "family 1"), (4, "another", "family 2"), (5, "another", None)):
         monkeypatch.setattr(Machine, "get_defaults", lambda cpu=cpu: known | {"cpu": cpu})
-        monkeypatch.setattr(asv_machine, "cpu_model", lambda model=model: model)
-        asv_machine.setup()
+        monkeypatch.setattr(asv_plugin, "cpu_model", lambda model=model: model)
+        asv_plugin.setup()
         names.add(Machine.get_unique_machine_name())
         assert len(names) == seen
 
@@ -118,16 +118,16 @@ def test_asv_knows_this_machine_without_asking(tmp_path: Path, monkeypatch: pyte
 def test_full_names_all_that_this_checkout_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KFBENCH_ASV_NAMES", "left over")
     monkeypatch.delenv("KFBENCH_ASV", raising=False)
-    asv_full.setup()
+    asv_plugin.set_names()
     assert "KFBENCH_ASV_NAMES" not in os.environ
     monkeypatch.setenv("KFBENCH_ASV", "full")
-    asv_full.setup()
+    asv_plugin.set_names()
     names = json.loads(os.environ.pop("KFBENCH_ASV_NAMES"))
     assert (set(names["formats"]), set(names["codecs"])) == (set(FORMATS), set(CODECS))
     assert set(names["workloads"]) == set(WORKLOADS) - {"grid"}
     monkeypatch.setenv("KFBENCH_ASV", "all")
     with pytest.raises(UserError, match="KFBENCH_ASV='all'"):
-        asv_full.setup()
+        asv_plugin.set_names()
 
 
 # --- asv itself

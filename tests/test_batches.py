@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,35 +40,6 @@ def test_a_callers_bounds_are_not_shared() -> None:
     made = plan(10, bounds)
     bounds[1] = 99
     assert made.tolist() == [0, 5, 10]
-
-
-@pytest.mark.parametrize(
-    ("columns", "names"),
-    [
-        ({"producer": 1}, "producer"),
-        ({"crc": 1}, "crc"),
-        ({"length": 1}, "length"),
-        ({"producer_id": 2**63}, "producer_id"),
-        ({"producer_epoch": 2**15}, "producer_epoch"),
-        ({"base_sequence": -(2**31) - 1}, "base_sequence"),
-        ({"partition_leader_epoch": [0, 2**31]}, "partition_leader_epoch"),
-        ({"producer_id": 1.5}, "producer_id"),
-        ({"producer_id": "one"}, "producer_id"),
-        ({"producer_id": [1, 2], "base_offset": [0]}, "each column"),
-        ({"producer_id": [[1]]}, "each column"),
-        ({"timestamp_type": 2}, "timestamp_type"),
-        ({"timestamp_type": -1}, "timestamp_type"),
-        ({"producer_id": [[1], [1, 2]]}, "producer_id"),
-        ({"is_control": "no"}, "is_control: True or False"),
-        ({"is_transactional": [1.5]}, "is_transactional: True or False"),
-        ({"tagged_fields": 7}, "tagged_fields"),
-        ({"base_timestamp_ms": 5, "delete_horizon_ms": 10}, "base_timestamp_ms"),
-    ],
-)
-def test_fields_that_are_refused(columns: dict[str, Any], names: str) -> None:
-    with pytest.raises(InvalidRecords, match=names) as refusal:
-        BatchFields(**columns)
-    assert "\n" not in str(refusal.value)
 
 
 def test_a_callers_fields_are_not_shared() -> None:
@@ -145,27 +115,5 @@ def test_fields_of_some_batches_and_with_other_columns() -> None:
     assert changed.rows["tags_count"].tolist() == [1, 0, 1]
     assert changed.set_fields == {"producer_id", "base_offset", "tagged_fields"}
     assert len(BatchFields().replace(base_offset=[1, 2]).rows) == 2
-
-
-def test_columns_of_another_length_are_refused() -> None:
-    fields = BatchFields(producer_id=[1, 2, 3])
-    assert fields.replace().rows["producer_id"].tolist() == [1, 2, 3]
     with pytest.raises(InvalidRecords, match="one item, or one per batch"):
         fields.replace(base_offset=[1, 2])
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"records": [b"v"]},
-        {"batch_fields": {"producer_id": 1}},
-        {"out": bytearray(4096)},
-        {"batch_size": "abc"},
-        {"batch_size": [0, 1.5, 3]},
-        {"batch_size": [0, 2**63]},
-    ],
-)
-def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"records": Records.from_lists([b"v"] * 3)} | arguments
-    with pytest.raises(InvalidRecords, match=f"^{next(iter(arguments))}: "):
-        FORMATS["v2"].encode(**given)

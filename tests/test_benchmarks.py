@@ -122,7 +122,8 @@ def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: p
 
 @pytest.mark.thorough
 def test_every_benchmark_of_the_full_lists_runs() -> None:
-    program = "from tools import asv_full; asv_full.setup(); import os, sys; os.execv(sys.executable, sys.argv[1:])"
+    program = "from tools.asv_plugin import set_names; set_names(); import os, sys; "
+    program += "os.execv(sys.executable, sys.argv[1:])"
     tests = [f"{Path(__file__)}::test_a_benchmark_runs_for_every_parameter_set", "-q", "-p", "no:cacheprovider"]
     tests += ["-k", "not Instructions"]  # valgrind takes ten minutes for them
     command = [sys.executable, "-c", program, sys.executable, "-m", "pytest", *tests]

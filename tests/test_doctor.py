@@ -1,10 +1,13 @@
-"""`kfbench doctor` on this machine, and on simulated machines that lack something."""
+"""`kfbench doctor` and commands, on this machine and on simulated machines that lack something."""
 
 import json
 import os
+import pickle
+import shlex
 import subprocess
 import sys
 import zlib
+from importlib.metadata import requires
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ import cramjam
 import pytest
 
 from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
+from kfbench.errors import MODULE_OF_EXTRA, KfbenchError, MissingExtra, MissingTool, has_extra, require_extra
 
 ALL = [
     "python", "packages", "extra sweep", "extra peers", "extra rivals", "java", "bash", "valgrind", "kernels",
@@ -25,16 +29,18 @@ PACKAGES_OF_EXTRA = {
 }
 
 
-def doctor(*options: str, code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
+MAIN = "\nimport sys; sys.argv[0] = 'kfbench'\nfrom kfbench.cli import main\nsys.exit(main())"
+WITHOUT_SPARK = "import sys; sys.modules['pyspark'] = None\n"
+
+
+def python(code: str, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=False)
+
+
+def doctor(code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
     """Run `code` and then `kfbench doctor --json` in a new process. Return the findings."""
-    program = f"{code}\nimport sys; sys.argv[0] = 'kfbench'\nfrom kfbench.cli import main\nsys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "doctor", "--json", *options],
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(code + MAIN, "doctor", "--json", **environ)
     assert done.stderr == ""
     return done.returncode, {check["name"]: check for check in json.loads(done.stdout)}
 
@@ -136,3 +142,42 @@ def test_unused_caches_are_counted_and_large_ones_are_a_warning(
     cached = _check("cached code")
     assert cached.state == "warning"
     assert str(tmp_path) in cached.mend
+
+
+def test_every_extra_is_known_and_here() -> None:
+    declared = {line.split("extra ==")[1].strip(" '\"") for line in requires("kfbench") or () if "extra ==" in line}
+    assert declared >= MODULE_OF_EXTRA.keys()
+    assert all(has_extra(name) for name in MODULE_OF_EXTRA)
+
+
+@pytest.mark.parametrize("extra", MODULE_OF_EXTRA)
+def test_an_extra_that_is_missing_is_one_line_with_the_command(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_extra(extra)
+    monkeypatch.setitem(sys.modules, MODULE_OF_EXTRA[extra], None)
+    assert not has_extra(extra)
+    with pytest.raises(MissingExtra) as caught:
+        require_extra(extra)
+    assert f"pip install 'kfbench[{extra}]'" in str(caught.value)
+    assert isinstance(caught.value, KfbenchError) and isinstance(caught.value, MissingTool)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.extra) == (str(caught.value), extra)
+
+
+@pytest.mark.parametrize("arguments", [["run", "smoke"], ["sweep", "smoke"], ["pack", "environment.tar.gz"]])
+def test_commands_that_need_spark_name_the_extra(arguments: list[str]) -> None:
+    done = python(WITHOUT_SPARK + MAIN, *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        f"kfbench: needs the extra 'sweep': {shlex.quote(sys.executable)} -m pip install 'kfbench[sweep]'"
+    ]
+
+
+def test_importing_what_needs_spark_raises_a_typed_error() -> None:
+    code = (
+        "import kfbench.errors\n"
+        "for name in ('executors', 'jobs', 'session', 'tasks', 'topic'):\n"
+        "    try: __import__(f'kfbench.sweep.spark.{name}')\n"
+        "    except kfbench.errors.MissingExtra as error: print(name, error.extra)"
+    )
+    done = python(WITHOUT_SPARK + code)
+    assert done.stdout.split()[1::2] == ["sweep"] * 5, done.stderr

@@ -3,7 +3,6 @@
 KFBENCH_GOLDEN may name another folder to test: index.json, NAME.bin and NAME.json.
 """
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -18,7 +17,7 @@ from kfbench.measure.golden.checks import check_vector
 from tests.common import check_decoded
 from tests.reference import log as reference_log
 from tests.reference import v01, v23
-from tests.reference.model import Batch, Fields, RefusedError
+from tests.reference.model import Batch, RefusedError
 
 OURS = Path(__file__).parents[1] / "datasets" / "golden"
 FURTHER = os.environ.get("KFBENCH_GOLDEN", "")
@@ -108,9 +107,7 @@ def test_the_reference_itself(folder: Path, name: str) -> None:
 
 def rewritten(batch: Batch) -> tuple[bytes, bytes]:
     """Return the records section that the reference writes for a batch, and the whole batch."""
-    names = [field.name for field in dataclasses.fields(Fields) if hasattr(batch, field.name)]
-    taken = {name: getattr(batch, name) for name in names}
-    fields = Fields(**taken | {"append_time_ms": batch.max_timestamp_ms if batch.is_append_time else None})
+    fields = batch.fields()
     if batch.magic > 1:
         section = v23.records_section("v2", batch.messages, fields)
         return section, v23.batch("v2", batch.messages, fields, batch.codec, section)

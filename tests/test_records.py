@@ -1,6 +1,7 @@
 """The classes Records and Shapes check their input once, are immutable, and use Arrow's buffers without a copy."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import crc32c
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfbench.batches import BatchFields, EncodedLog
 from kfbench.errors import InvalidRecords
 from kfbench.formats import FORMATS
 from kfbench.records import Records, Shapes
@@ -101,9 +103,19 @@ def with_headers(bounds: list[int], keys: list[int], values: list[int]) -> dict[
     return {"header_bounds": bounds, "header_key_lengths": keys, "header_value_lengths": values}
 
 
-@pytest.mark.parametrize(
-    ("changes", "names"),
-    [
+STRUCTS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def from_arrow(**columns: pa.Array) -> Records:
+    return Records.from_arrow(pa.table(columns))
+
+
+def encode(**arguments: Any) -> EncodedLog:
+    return FORMATS["v2"].encode(**{"records": Records.from_lists([b"v"] * 3)} | arguments)
+
+
+REFUSALS: dict[Callable[..., object], list[tuple[dict[str, Any], str]]] = {
+    shapes: [
         ({"offsets": np.arange(2)}, "offsets"),
         ({"key_lengths": np.full(3, -2)}, "key_lengths"),
         ({"value_lengths": np.array([0, -1, -7])}, "value_lengths"),
@@ -120,16 +132,7 @@ def with_headers(bounds: list[int], keys: list[int], values: list[int]) -> dict[
         (with_headers([0, 1, 1, 1], [1], [-2]), "header_value_lengths"),
         (with_headers([0, 1, 1, 1], [1], []), "header_value_lengths"),
     ],
-)
-def test_shapes_refuse(changes: dict[str, Any], names: str) -> None:
-    with pytest.raises(InvalidRecords, match=names) as refusal:
-        shapes(**changes)
-    assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "names"),
-    [
+    records: [
         ({"value_starts": [0, 2, 5]}, "value_starts"),
         ({"value_starts": [0, 2, -1]}, "value_starts"),
         ({"value_starts": [0, 2, 2**63 - 1]}, "value_starts"),
@@ -139,32 +142,68 @@ def test_shapes_refuse(changes: dict[str, Any], names: str) -> None:
         ({"value_data": np.zeros((8, 8), np.uint8)[:, ::2]}, "value_data"),
         ({"key_starts": [0, 0]}, "key_starts"),
     ],
-)
-def test_records_refuse(changes: dict[str, Any], names: str) -> None:
-    with pytest.raises(InvalidRecords, match=names) as refusal:
-        records(**changes)
-    assert "\n" not in str(refusal.value)
+    Records.from_lists: [
+        ({"values": [b"a", "b"]}, "values"),
+        ({"values": [b"a", 3]}, "values"),
+        ({"values": [b"a", b"b"], "keys": [b"k"]}, "key_lengths"),
+        ({"values": [b"a", b"b"], "timestamps_ms": [1]}, "timestamps_ms|offsets"),
+        ({"values": [b"a", b"b"], "timestamps_ms": ["now", "then"]}, "timestamps_ms|offsets"),
+        ({"values": [b"a", b"b"], "offsets": [0, 1, 2]}, "offsets"),
+        ({"values": [b"a", b"b"], "headers": [[]]}, "headers"),
+        ({"values": [b"a"], "headers": [[(None, b"x")]]}, "headers"),
+        ({"values": [b"a"], "headers": [[("k", "not bytes")]]}, "headers"),
+        ({"values": [b"a"], "headers": [[("only a key",)]]}, "headers"),
+        ({"values": [b"a"], "headers": [[("\ud800", b"a lone surrogate")]]}, "headers"),
+    ],
+    from_arrow: [
+        ({"key": pa.array([b"a"])}, "value"),
+        ({"value": pa.array([1])}, "value"),
+        ({"value": pa.array([b"a"]), "key": pa.array([1.5])}, "key"),
+        ({"value": pa.array([b"a"]), "timestamp_ms": pa.array([None], pa.int64())}, "timestamp_ms"),
+        ({"value": pa.array([b"a"]), "timestamp_ms": pa.array([1.5])}, "timestamps_ms"),
+        ({"value": pa.array([b"a"]), "headers": pa.array([b"a"])}, "headers"),
+        ({"value": pa.array([b"a"]), "headers": pa.array([[b"a"]])}, "headers"),
+        ({"value": pa.array([b"a"]), "headers": pa.array([[(None, b"x")]], STRUCTS)}, "header_key"),
+    ],
+    BatchFields: [
+        ({"producer": 1}, "producer"),
+        ({"crc": 1}, "crc"),
+        ({"length": 1}, "length"),
+        ({"producer_id": 2**63}, "producer_id"),
+        ({"producer_epoch": 2**15}, "producer_epoch"),
+        ({"base_sequence": -(2**31) - 1}, "base_sequence"),
+        ({"partition_leader_epoch": [0, 2**31]}, "partition_leader_epoch"),
+        ({"producer_id": 1.5}, "producer_id"),
+        ({"producer_id": "one"}, "producer_id"),
+        ({"producer_id": [1, 2], "base_offset": [0]}, "each column"),
+        ({"producer_id": [[1]]}, "each column"),
+        ({"timestamp_type": 2}, "timestamp_type"),
+        ({"timestamp_type": -1}, "timestamp_type"),
+        ({"producer_id": [[1], [1, 2]]}, "producer_id"),
+        ({"is_control": "no"}, "is_control: True or False"),
+        ({"is_transactional": [1.5]}, "is_transactional: True or False"),
+        ({"tagged_fields": 7}, "tagged_fields"),
+        ({"base_timestamp_ms": 5, "delete_horizon_ms": 10}, "base_timestamp_ms"),
+    ],
+    encode: [
+        ({"records": [b"v"]}, "^records: "),
+        ({"batch_fields": {"producer_id": 1}}, "^batch_fields: "),
+        ({"out": bytearray(4096)}, "^out: "),
+        ({"batch_size": "abc"}, "^batch_size: "),
+        ({"batch_size": [0, 1.5, 3]}, "^batch_size: "),
+        ({"batch_size": [0, 2**63]}, "^batch_size: "),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {"values": [b"a", "b"]},
-        {"values": [b"a", 3]},
-        {"values": [b"a", b"b"], "keys": [b"k"]},
-        {"values": [b"a", b"b"], "timestamps_ms": [1]},
-        {"values": [b"a", b"b"], "timestamps_ms": ["now", "then"]},
-        {"values": [b"a", b"b"], "offsets": [0, 1, 2]},
-        {"values": [b"a", b"b"], "headers": [[]]},
-        {"values": [b"a"], "headers": [[(None, b"x")]]},
-        {"values": [b"a"], "headers": [[("k", "not bytes")]]},
-        {"values": [b"a"], "headers": [[("only a key",)]]},
-        {"values": [b"a"], "headers": [[("\ud800", b"a lone surrogate")]]},
-    ],
+    ("make", "arguments", "words"), [(make, *case) for make, cases in REFUSALS.items() for case in cases]
 )
-def test_lists_refuse(arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRecords) as refusal:
-        Records.from_lists(**arguments)
+def test_a_refusal_is_one_line_that_names_the_column(
+    make: Callable[..., object], arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InvalidRecords, match=words) as refusal:
+        make(**arguments)
     assert "\n" not in str(refusal.value)
 
 
@@ -252,28 +291,6 @@ def test_arrow_timestamps_become_milliseconds(unit: str) -> None:
     stamps = pa.array([1_700_000_000_000, 0], pa.timestamp("ms")).cast(pa.timestamp(unit, "UTC"))
     built = Records.from_arrow(pa.table({"value": pa.array([b"a", b"b"]), "timestamp_ms": stamps}))
     assert built.timestamps_ms.tolist() == [1_700_000_000_000, 0]
-
-
-STRUCTS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-@pytest.mark.parametrize(
-    ("columns", "names"),
-    [
-        ({"key": pa.array([b"a"])}, "value"),
-        ({"value": pa.array([1])}, "value"),
-        ({"value": pa.array([b"a"]), "key": pa.array([1.5])}, "key"),
-        ({"value": pa.array([b"a"]), "timestamp_ms": pa.array([None], pa.int64())}, "timestamp_ms"),
-        ({"value": pa.array([b"a"]), "timestamp_ms": pa.array([1.5])}, "timestamps_ms"),
-        ({"value": pa.array([b"a"]), "headers": pa.array([b"a"])}, "headers"),
-        ({"value": pa.array([b"a"]), "headers": pa.array([[b"a"]])}, "headers"),
-        ({"value": pa.array([b"a"]), "headers": pa.array([[(None, b"x")]], STRUCTS)}, "header_key"),
-    ],
-)
-def test_arrow_refuses(columns: dict[str, Any], names: str) -> None:
-    with pytest.raises(InvalidRecords, match=names) as refusal:
-        Records.from_arrow(pa.table(columns))
-    assert "\n" not in str(refusal.value)
 
 
 def test_indices_count_from_the_end_and_stop_at_it() -> None:

@@ -5,28 +5,15 @@ import pytest
 
 from kfbench.comparison.agreement import agreement
 from kfbench.store import Run, open_run
-from kfbench.sweep.definition.profile import load_profile
+from tests.sweep.profiles import block, load_in
 from tools.serial import is_met, serial
-
-SWEEP = """\
-title = "two cells"
-analysis = "a"
-cpu = {records = 20, rounds = 3, sample_us = 1}
-[[grid]]
-name = "batch"
-title = "batch size"
-analysis = "a"
-measure = ["cpu"]
-formats = ["v2", "v3"]
-axes = {batch_size = [1, 10]}
-"""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("serial")
-    (folder / "two.toml").write_text(SWEEP)
-    return serial(load_profile(folder / "two.toml"), folder, "python -m tools.serial two.toml")
+    two_cells = load_in(folder, "cpu = {records = 20, rounds = 3, sample_us = 1}\n", block(measure='["cpu"]'))
+    return serial(two_cells, folder, "python -m tools.serial two.toml")
 
 
 def test_the_manifest_describes_the_run(run: Run) -> None:

@@ -1,12 +1,23 @@
-"""Plain-text output: columns are aligned, nouns have plurals, numbers keep their digits."""
+"""Plain text for people: aligned columns, nouns with plurals, numbers with their digits, progress of long reads."""
 
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from kfbench import progress
 from kfbench.present.table import Column, Table
-from kfbench.text import counted, number_range, percent, printable, printable_lines, size_words
+from kfbench.progress import reading
+from kfbench.text import count_words, number_range, percent, printable, printable_lines, size_words
 
 
 def test_nouns_take_their_plural() -> None:
-    assert [counted(1, "byte"), counted(1_000, "batch"), counted(0, "loss")] == ["1 byte", "1,000 batches", "0 losses"]
-    assert [counted(1.0, "time"), counted(2.5, "day")] == ["1 time", "2.5 days"]
+    assert [count_words(1, "byte"), count_words(1_000, "batch"), count_words(0, "loss")] == [
+        "1 byte",
+        "1,000 batches",
+        "0 losses",
+    ]
+    assert [count_words(1.0, "time"), count_words(2.5, "day")] == ["1 time", "2.5 days"]
 
 
 def test_sizes_are_whole_mib_or_bytes() -> None:
@@ -44,3 +55,23 @@ def test_control_characters_are_escaped_and_other_text_stays() -> None:
 def test_control_characters_break_no_table() -> None:
     table = Table(name="t", caption="c", columns=(Column(name=HOSTILE),), rows=((HOSTILE,), ("b",)))
     assert table.to_text().split("\n")[2:] == [ESCAPED, "-" * len(ESCAPED), ESCAPED, "b"]
+
+
+def shown(is_terminal: bool) -> str:
+    console = Console(file=StringIO(), force_terminal=is_terminal, width=100)
+    with reading(4_000_000, "read", console) as advance:
+        advance(1_000_000)
+        advance(3_000_000)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_a_bar_is_shown_only_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENT_S", 0)
+    assert "4.0/4.0 MB" in shown(is_terminal=True)
+    assert shown(is_terminal=False) == ""
+
+
+def test_a_short_read_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENT_S", 3600)
+    assert shown(is_terminal=True) == ""

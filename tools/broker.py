@@ -1,13 +1,12 @@
 """Run an Apache Kafka broker on loopback, in KRaft mode or with ZooKeeper, and stop it cleanly at the end."""
 
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools import builds, jvm
-from tools.loopback import answers, free_port, wait_for
+from tools.loopback import free_port, serving
 
 RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
 POM, KAFKA_VERSION = RECORDED / "pom.xml", "3.9.1"
@@ -49,7 +48,7 @@ def running(jars: Path, folder: Path, *, settings: Sequence[str] = ()) -> Iterat
     status, output = builds.run(format_storage, jvm.environment(), most_s=WAIT_S)
     if status:
         raise jvm.ToolError(f"the storage tool ends with status {status}: {output[-2000:]}")
-    with _serving("broker", java(jars, "kafka.Kafka", properties), folder, port):
+    with serving("broker", java(jars, "kafka.Kafka", properties), jvm.environment(), folder, port, WAIT_S):
         yield Broker(port=port, logs=logs)
 
 
@@ -64,35 +63,10 @@ def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
     properties = _written(folder / "server.properties", _older_settings(logs, port, zookeeper_port))
     zookeeper_main = "org.apache.zookeeper.server.ZooKeeperServerMain"
     with (
-        _serving("zookeeper", java(jars, zookeeper_main, zookeeper), folder, zookeeper_port),
-        _serving("broker", java(jars, "kafka.Kafka", properties), folder, port),
+        serving("zookeeper", java(jars, zookeeper_main, zookeeper), jvm.environment(), folder, zookeeper_port, WAIT_S),
+        serving("broker", java(jars, "kafka.Kafka", properties), jvm.environment(), folder, port, WAIT_S),
     ):
         yield Broker(port=port, logs=logs)
-
-
-@contextmanager
-def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator[None]:
-    """Run a server while the `with` body runs. Its output goes to the file `folder`/NAME.out.
-
-    The body starts when the server's port answers, after at most 60 s.
-
-    Raises ToolError if the server ends early, and TimeoutError if its port does not answer or it does not end.
-    """
-    output = folder / f"{name}.out"
-    with output.open("wb") as stream:
-        process = subprocess.Popen(command, env=jvm.environment(), stdout=stream, stderr=subprocess.STDOUT)
-    try:
-        wait_for(f"the {name}'s port", lambda: process.poll() is not None or answers(port), WAIT_S)
-        if process.poll() is not None:
-            raise jvm.ToolError(f"the {name} ended: {output.read_text()[-2000:]}")
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(WAIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise TimeoutError(f"the {name} does not end within {WAIT_S} s") from None
 
 
 def java(jars: Path, *arguments: str | Path) -> list[str]:

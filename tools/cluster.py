@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import NoReturn
 import pyspark
 
 from kfbench.sweep.host.java import UTF8_LOCALE, java_home
-from tools.loopback import LOOPBACK, answers, free_port, wait_for
+from tools.loopback import LOOPBACK, free_port, serving, wait_for
 
 SPARK_HOME = Path(pyspark.__file__).parent
+SPARK_CLASS = str(SPARK_HOME / "bin" / "spark-class")
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 WAIT_S = 120
 NAMED = ["unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
@@ -52,21 +53,22 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
         raise RuntimeError("Spark needs Java: see kfbench doctor")
     port = free_port()
     cluster = Cluster(url=f"spark://{LOOPBACK}:{port}", folder=folder)
-    shared = {**UTF8_LOCALE, "JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
+    own = {"JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
+    shared = {**os.environ, **UTF8_LOCALE, **own}
     quiet, named = ["--webui-port", "0"], hosts_can_be_named()
     with ExitStack() as stack:
-        stack.enter_context(
-            _process(folder, "master", [MASTER, "--host", LOOPBACK, "--port", str(port), *quiet], shared)
-        )
-        wait_for("the master's port", lambda: answers(port), WAIT_S)
+        master = [SPARK_CLASS, MASTER, "--host", LOOPBACK, "--port", str(port), *quiet]
+        stack.enter_context(serving("master", master, shared, folder, port, WAIT_S))
         for i in range(workers):
-            own = folder / f"worker-{i}"
-            room = ["--cores", str(cores), "--memory", f"{memory_mb}m", "--work-dir", str(own)]
+            place = folder / f"worker-{i}"
+            room = ["--cores", str(cores), "--memory", f"{memory_mb}m", "--work-dir", str(place)]
             host = f"127.0.0.{i + 1}"
-            own_address = {"SPARK_LOCAL_DIRS": str(own / "local"), "SPARK_LOCAL_IP": host}
-            command = [WORKER, "--host", host, *quiet, *room, cluster.url]
+            own_address = {"SPARK_LOCAL_DIRS": str(place / "local"), "SPARK_LOCAL_IP": host}
+            command = [SPARK_CLASS, WORKER, "--host", host, *quiet, *room, cluster.url]
+            if named:
+                command = [*NAMED, place.name, *command]
             cluster.workers.append(
-                stack.enter_context(_process(folder, own.name, command, shared | own_address, named))
+                stack.enter_context(serving(place.name, command, shared | own_address, folder, None, WAIT_S))
             )
         output = folder / "master.out"
         wait_for("its workers", lambda: output.read_text().count("Registering worker") >= workers, WAIT_S)
@@ -85,36 +87,6 @@ def hosts_can_be_named() -> bool:
         return False
 
 
-@contextmanager
-def _process(
-    folder: Path, name: str, arguments: list[str], variables: Mapping[str, str], named: bool = False
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a Spark class in a new process group while the `with` body runs. Its output is in `folder`/NAME.out.
-
-    At the end, stop the whole process group, because a worker's executors belong to it.
-
-    named: True to give the process the host name `name`.
-    """
-    command = [str(SPARK_HOME / "bin" / "spark-class"), *arguments]
-    with (folder / f"{name}.out").open("wb") as out:
-        process = subprocess.Popen(
-            [*NAMED, name, *command] if named else command,
-            env={**os.environ, **variables},
-            cwd=folder,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        yield process
-    finally:
-        _signal(process, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-        _signal(process, signal.SIGKILL)  # stops executors that their worker left running
-        process.wait()
-
-
 def end_on_sigterm() -> None:
     """Let SIGTERM raise SystemExit, so that context managers stop their processes. Ignore a second SIGTERM."""
 
@@ -123,11 +95,6 @@ def end_on_sigterm() -> None:
         sys.exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
-
-
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
 
 
 def main() -> int:

@@ -10,29 +10,34 @@ of forks, and a smoke run, must go to a file of its own (--out).
 import argparse
 import hashlib
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
-from rich.table import Table
 from scipy import stats
 
-from kfbench.formats import FORMATS
+from kfbench.arrays import Int64
+from kfbench.batches import BatchFields
+from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.measure.cpu import Samples, measure, warm_up
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import environment
+from kfbench.measure.format_arms import prepare
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
-from kfbench.measure.verify import Unverified
-from kfbench.present.stored_times import AGAIN, CLAIMED, JMH_FILE, NOISY, OUR_OPERATIONS, OWN
+from kfbench.measure.path_arms import measure_path
+from kfbench.measure.verify import Unverified, verify_records
+from kfbench.present.stored_times import AA, AGAIN, CLAIMED, JMH_FILE, NOISY, OUR_OPERATIONS, OWN, OurOperation
+from kfbench.records import Records
 from kfbench.workloads.grid import GridPoint
-from tools import java_formats, jvm
+from tools import builds, java_formats, jvm
 from tools.java_formats import CODECS, VERSIONS
-from tools.jmh_ours import PRODUCER, PRODUCER_ID, Batches, timed
 from tools.peers.base.measuring import holding_host
 
 OPERATIONS: Final = ("write", "iterate", "skim", "validate", "lookup")
@@ -45,6 +50,11 @@ JVM_OPTIONS: Final = ("-Xms1g", "-Xmx1g")
 CONFIDENCE: Final = 0.95
 LEAST_FORKS: Final = 3
 LISTS: Final = ("rows", "ours")
+OUR_RECORDS: Final = 8192  # a call on 32 small batches would mostly time Python
+OUR_ROUNDS: Final = 33
+OUR_SAMPLE_NS: Final = 300_000
+PRODUCER_ID: Final = 4711
+PRODUCER: Final = BatchFields(producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=0)
 ALLOCATED: Final = "gc.alloc.rate.norm"  # JMH's name for bytes per operation
 
 
@@ -100,7 +110,7 @@ def main() -> None:
     if options.forks:
         plan = plan._replace(forks=options.forks)
     if options.out is None and (options.cells == "smoke" or plan != PLANS[options.cells]):
-        parser.error(f"a run with fewer or more samples than planned does not belong in {JMH_FILE}: add --out JMH_FILE")
+        parser.error(f"a run with fewer or more samples than planned does not belong in {JMH_FILE}: add --out FILE")
     path: Path = options.out or JMH_FILE
     terminal = Console(stderr=True)
 
@@ -108,24 +118,23 @@ def main() -> None:
         terminal.print(line, soft_wrap=True, markup=False)
 
     try:
-        run = measured(options.cells, options.kafka, plan, say, path)
+        run = measured(options.cells, options.kafka, plan, say, path.with_suffix(".part"))
     except (jvm.ToolError, HostLockHeld, HostLockUnusable, Unverified) as error:
         raise SystemExit(f"make jmh: {error}") from None
     store(run, path)
-    part_of(path).unlink()
-    Console(width=None if sys.stdout.isatty() else 140).print(shown(run["rows"]))
+    path.with_suffix(".part").unlink()
+    print(shown(run["rows"]))
     say(f"every cell: {path}")
 
 
-def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], path: Path) -> dict[str, Any]:
+def measured(cells: str, line: str, plan: Plan, say: Callable[[str], None], part: Path) -> dict[str, Any]:
     """Time a selection of cells. Return the facts and rows of the run.
 
-    cells: a key of BLOCKS; line: a key of VERSIONS; path: the file of the whole run. The rows of a part of the run are
-    beside it, in a file with the suffix .part, until all are there. Raises ToolError if JMH or the comparison of bytes
-    fails.
+    cells: a key of BLOCKS; line: a key of VERSIONS; part: a file with the rows so far, until all are there. Raises
+    ToolError if JMH or the comparison of bytes fails.
     """
     classes = java_formats.built(line, ("formats", "jmh"))
-    began, part = datetime.now(UTC), part_of(path)
+    began = datetime.now(UTC)
     of_kernels, results = [*ours(cells, say)], dict[str, dict[str, Any]]()
     with tempfile.TemporaryDirectory() as folder:
         tasks = Path(folder)
@@ -169,9 +178,57 @@ def _metrics(result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return result["primaryMetric"], result["secondaryMetrics"][ALLOCATED]
 
 
-def part_of(path: Path) -> Path:
-    """Return the file with the rows of a run that has not ended."""
-    return path.with_suffix(".part")
+@dataclass(frozen=True, kw_only=True)
+class Batches:
+    """Batches of the same number of records. bounds: int64[batches + 1], the first record of each batch, then all."""
+
+    records: Records
+    bounds: Int64
+
+    def repeated(self, least_records: int) -> "Batches":
+        """Return the batches one or more times in a row, with at least `least_records` records."""
+        count = len(self.records)
+        times = -(-least_records // count)
+        every = [self.bounds[:-1] + count * i for i in range(times)]
+        return Batches(
+            records=self.records.take(np.tile(np.arange(count), times)),
+            bounds=np.concatenate([*every, [count * times]]),
+        )
+
+
+def timed(operation: OurOperation, codec: str, batches: Batches, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the samples of each format, then those of v2 a second time (A/A), as rows of the result file.
+
+    names: the formats, with v2 first. Raises Unverified if a format does not carry the records.
+    """
+    many = batches.repeated(OUR_RECORDS)
+    source = EncodeInput(records=many.records, bounds=many.bounds, codec=codec, batch_fields=PRODUCER)
+    for name, samples in zip((*names, AA), _samples(operation, source, names), strict=True):
+        yield {
+            "operation": operation,
+            "format": name,
+            "codec": codec,
+            "records": len(batches.records) // (len(batches.bounds) - 1),
+            "records_per_sample": len(many.records) * samples.inner_loops,
+            "cpu_ns": samples.cpu_ns.tolist(),
+        }
+
+
+def _samples(operation: OurOperation, source: EncodeInput, names: Sequence[str]) -> list[Samples]:
+    formats = [FORMATS[name] for name in names]
+    logs = [source.encode(fmt) for fmt in formats]
+    for fmt, log in zip(formats, logs, strict=True):
+        verify_records(fmt, source, log)
+    if operation == "append":
+        paths = measure_path("append", formats, None, source, rounds=OUR_ROUNDS, sample_ns=OUR_SAMPLE_NS, seed=1)
+        for failed in filter(None, (path.error for path in paths)):
+            raise failed
+        return [path.samples for path in paths if path.samples]
+    formats.append(FORMATS[BASE_FORMAT])
+    arms = prepare(formats, [log.data for log in (*logs, logs[0])], operation, source)
+    for arm in arms:
+        warm_up(arm)
+    return measure(arms, 0, OUR_ROUNDS, OUR_SAMPLE_NS)
 
 
 def generated(size: int) -> Batches:
@@ -213,34 +270,26 @@ def ours(cells: str, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
 
 def jmh(built: java_formats.Built, block: Block, plan: Plan, tasks: Path) -> list[dict[str, Any]]:
     """Run JMH on a block of cells, with one JVM per cell. Return its results. Raises ToolError."""
-    axes = {"format": block.names, "codec": block.codecs, "records": block.sizes, "tasks": [tasks]}
-    found = run_jmh(
-        built, f"FormatsBenchmark.({'|'.join(block.operations)})$", axes, plan._replace(forks=1), tasks / "result.json"
-    )
-    if len(found) != len(block):
-        raise jvm.ToolError(f"JMH has {len(found)} results for {len(block)} cells")
-    return found
-
-
-def run_jmh(
-    built: java_formats.Built, pattern: str, axes: Mapping[str, Sequence[object]], plan: Plan, result: Path
-) -> list[dict[str, Any]]:
-    """Run the benchmarks that match a regular expression, with all values of their parameters. Return JMH's results.
-
-    axes: parameter -> values; result: a file for JMH's results. Raises ToolError.
-    """
-    arguments: list[str | Path] = [pattern]
+    result = tasks / "result.json"
+    arguments: list[str | Path] = [f"FormatsBenchmark.({'|'.join(block.operations)})$"]
+    axes: dict[str, Sequence[object]] = {
+        "format": block.names,
+        "codec": block.codecs,
+        "records": block.sizes,
+        "tasks": [tasks],
+    }
     for name, values in axes.items():
         arguments += ["-p", f"{name}={','.join(map(str, values))}"]
-    arguments += ["-f", str(plan.forks), "-wi", str(plan.warm_ups), "-i", str(plan.iterations), "-w", "1s", "-r", "1s"]
+    arguments += ["-f", "1", "-wi", str(plan.warm_ups), "-i", str(plan.iterations), "-w", "1s", "-r", "1s"]
     arguments += ["-jvmArgs", " ".join(JVM_OPTIONS), "-prof", "gc", "-foe", "true", "-rf", "json", "-rff", result]
-    command = jvm.java("org.openjdk.jmh.Main", *arguments, class_path=built.class_path)
-    done = subprocess.run(
-        command, env=jvm.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    status, output = builds.run(
+        jvm.java("org.openjdk.jmh.Main", *arguments, class_path=built.class_path), jvm.environment()
     )
-    if done.returncode:
-        raise jvm.ToolError(f"JMH ends with status {done.returncode}: {done.stdout[-2000:]}")
+    if status:
+        raise jvm.ToolError(f"JMH ends with status {status}: {output[-2000:]}")
     found: list[dict[str, Any]] = json.loads(result.read_text(encoding="utf-8"))
+    if len(found) != len(block):
+        raise jvm.ToolError(f"JMH has {len(found)} results for {len(block)} cells")
     return found
 
 
@@ -306,24 +355,10 @@ def text(run: dict[str, Any]) -> str:
     return "{" + ",\n ".join(facts) + "}"
 
 
-def shown(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return a table of ns per record and bytes allocated per record. The sign ± marks noisy cells."""
-    table = Table("operation", "codec", "records", *NAMES, title="ns per record (± noisy), bytes allocated per record")
-    for line, by_name in lines(rows):
-        table.add_row(*map(str, line), *(_cell(by_name[name]) for name in NAMES if name in by_name))
-    return table
-
-
-def lines(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Any, ...], dict[str, dict[str, Any]]]]:
-    """Yield operation, codec and records with the rows of their formats."""
-    grouped: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-    for each in rows:
-        grouped.setdefault((each["operation"], each["codec"], each["records"]), {})[each["format"]] = each
-    yield from grouped.items()
-
-
-def _cell(each: dict[str, Any]) -> str:
-    return f"{each['ns_per_record']:,.1f}{' ±' if each['noisy'] else ''}, {each['bytes_per_record']:,.0f} B"
+def shown(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a table of ns per record, a column per format."""
+    table = pd.DataFrame(rows).pivot_table("ns_per_record", ["operation", "codec", "records"], "format", sort=False)
+    return f"ns per record\n{table.to_string(float_format='{:,.1f}'.format, na_rep='')}"
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 Its history is the history of the cost: a commit that changes a cell by more than .5 % renews the ledger.
 
 usage: python -m tools.ledger           write ledger.csv
-       python -m tools.ledger --check   compare with ledger.csv; print a line and succeed where this machine cannot
-       python -m tools.ledger --must    the same, but fail if nothing can be compared
+       python -m tools.ledger --check   compare with ledger.csv, if this machine can; fail if a number differs
 """
 
+import argparse
 import csv
 import hashlib
 import platform
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -102,25 +101,26 @@ def differences(stored: Lines, found: Lines) -> Iterator[str]:
                 yield f"{' '.join(key)}: {name} {old:,.2f} -> {new:,.2f} ({new / old - 1:+.2%})"
 
 
-def check(stored: Ledger, *, must: bool) -> str | None:
-    """Compare with the ledger. Return the text of a failure; None if there is none."""
+def check(stored: Ledger) -> None:
+    """Compare with the ledger. Raises SystemExit if a number differs; says why if it cannot be compared here."""
     here = header()
-    reason = why_not_counted() or next(
+    if reason := why_not_counted() or next(
         (f"it is of {key} {fact}, not {here.get(key)}" for key, fact in stored.header.items() if here.get(key) != fact),
         None,
-    )
-    if reason:
-        print(f"the ledger is not compared: {reason}")
-        return "nothing was compared" if must else None
+    ):
+        print(f"SKIPPED ledger: {reason}")
+        return
     found = list(differences(stored.lines, measure()))
     print(f"{len(stored.lines)} cells of the ledger compared, {len(found)} numbers differ by more than {TOLERANCE:.1%}")
-    return "\n".join([*found, "renew the ledger in the same commit: make ledger"]) if found else None
+    if found:
+        raise SystemExit("\n".join([*found, "renew the ledger in the same commit: make ledger"]))
 
 
-def main(*arguments: str) -> None:
-    if arguments:
-        if failure := check(read(LEDGER), must="--must" in arguments):
-            raise SystemExit(failure)
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.ledger", description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare with the ledger, instead of writing it")
+    if parser.parse_args().check:
+        check(read(LEDGER))
     elif reason := why_not_counted():
         raise SystemExit(reason)
     else:
@@ -129,4 +129,4 @@ def main(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

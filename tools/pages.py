@@ -5,17 +5,16 @@ Signatures are copied from the source code, so that the pages are the same with 
 
 import ast
 import inspect
-import subprocess
-import sys
-import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import typer.main
 from numpy.typing import NDArray
 
+from kfbench.cli import app
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.present.names import batch_words
 from kfbench.present.rows import Rows, at_reference
@@ -42,7 +41,7 @@ RECORDS: Final = 65_536  # one block
 def api(module: str, names: str) -> str:
     """Return the entries of public names, separated by spaces in `names`: signature and first paragraph of each.
 
-    module: the module that users import the names from. Public methods of a class are added.
+    module: the module that users import the names from. Signatures of a class's public methods are added.
     """
     return "\n\n".join(paragraph for name in names.split() for paragraph in _entry(module, name))
 
@@ -53,8 +52,8 @@ def _entry(module: str, name: str) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef):
         yield f"```python\nfrom {module} import {name}\n\n{_signature(node)}\n```"
     yield _first_paragraph(node)
-    if isinstance(node, ast.ClassDef):
-        yield from _methods(node)
+    if isinstance(node, ast.ClassDef) and (methods := list(_methods(node))):
+        yield "\n".join(["```text", *methods, "```"])
 
 
 def _definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
@@ -77,21 +76,32 @@ def _first_paragraph(node: ast.FunctionDef | ast.ClassDef) -> str:
 
 
 def _methods(class_: ast.ClassDef) -> Iterator[str]:
-    """Yield the Markdown of each public method and property that has a docstring."""
+    """Yield the signature of each public method and property that has a docstring."""
     for node in class_.body:
         if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node) is None:
             continue
         decorators = {ast.unparse(each) for each in node.decorator_list}
         returns = f": {ast.unparse(node.returns)}" if node.returns else ""
-        head = f"{node.name}{returns}" if decorators & {"property", "cached_property"} else _signature(node)
-        yield f"**`{head}`**\n\n{_first_paragraph(node)}"
+        yield f"{node.name}{returns}" if decorators & {"property", "cached_property"} else _signature(node)
 
 
 def cli() -> str:
-    """Return the help text of every command, which Typer writes in Markdown, without its title."""
-    command = [sys.executable, "-m", "typer", "kfbench.cli", "utils", "docs", "--name", "kfbench"]
-    shown = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
-    return shown.strip().partition("\n")[2].strip()
+    """Return a list item per command: its arguments and options, and its help."""
+    return "\n".join(_commands("kfbench", typer.main.get_command(app)))
+
+
+def _commands(name: str, command: Any) -> Iterator[str]:
+    for each in getattr(command, "commands", {}).values():
+        yield from _commands(f"{name} {each.name}", each)
+    if not hasattr(command, "commands"):
+        words = (
+            words if each.required else f"[{words}]"
+            for each in command.params
+            if each.opts[0][:1] == "-"
+            for words in (" ".join(filter(None, (each.opts[0], each.metavar))),)
+        )
+        arguments = [each.metavar for each in command.params if each.param_type_name == "argument"]
+        yield f"- **`{' '.join([name, *arguments, *words])}`**: {command.help}"
 
 
 def ten_bars(path: str) -> None:
@@ -115,15 +125,6 @@ def ten_bars(path: str) -> None:
             f'<text class="n" x="740" y="{y}">{change}</text>'
         )
     (ROOT / path).write_text(SVG.format(height=26 * len(TEN_BARS) + 12, bars="\n".join(lines)), encoding="utf-8")
-
-
-def report_link() -> str:
-    """Return a link to the published report: the project's URL `Report`, or the list of reports if it is not set."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    address = project.get("urls", {}).get("Report")
-    if address:
-        return f"**[Open the report]({address})**, or write one with `make report`: it opens from disk."
-    return "**[Open the report](reports/README.md)**: `make report` writes one, and it opens from disk."
 
 
 def workload_table() -> str:
@@ -159,10 +160,9 @@ def _mean_length(lengths: NDArray[np.int32]) -> float | None:
 
 
 def workload_sections() -> str:
-    """Return a section per named workload: its question, summary and story."""
+    """Return a section per named workload: its question, and its summary with a link to its file."""
     sections = (
-        f"## {each.name}\n\n**{each.model.question}** {each.summary}. {each.model.story.strip()}\n\n"
-        f"[Every number and its source](../datasets/workloads/{each.file.name})."
+        f"## {each.name}\n\n**{each.model.question}** [{each.summary}](../datasets/workloads/{each.file.name})."
         for each in _named_workloads()
     )
     return "\n\n".join(sections)

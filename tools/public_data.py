@@ -9,19 +9,19 @@ import csv
 import hashlib
 import io
 import json
+import os
 import re
-import subprocess
 import sys
 import tarfile
-import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kfbench.workloads.recorded.topics import PUBLIC, RECIPES
+from kfbench.workloads.recorded import PUBLIC, RECIPES
+from tools import builds
 
 NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 ABSENT: Final = ("", "NA")
@@ -67,14 +67,13 @@ class Recipe:
         return [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", ".", package]
 
 
-def read_recipe(path: Path) -> Recipe:
-    fields = tomllib.loads(path.read_text(encoding="utf-8"))
-    sets = tuple(DataSet(name=name, **entry) for name, entry in fields.pop("sets").items())
-    return Recipe(sets=sets, **fields)
-
-
 def read_recipes(folder: Path = RECIPES) -> list[Recipe]:
-    return [read_recipe(path) for path in sorted(folder.glob("*.toml"))]
+    found = []
+    for path in sorted(folder.glob("*.toml")):
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        sets = tuple(DataSet(name=name, **entry) for name, entry in fields.pop("sets").items())
+        found.append(Recipe(sets=sets, **fields))
+    return found
 
 
 def fetched(recipe: Recipe, folder: Path) -> bytes:
@@ -85,33 +84,16 @@ def fetched(recipe: Recipe, folder: Path) -> bytes:
     path = folder / recipe.file
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f"{recipe.file}.", dir=folder) as scratch:
-            _fetch(recipe, Path(scratch))
-            check_hash(recipe, (Path(scratch) / recipe.file).read_bytes())
-            (Path(scratch) / recipe.file).replace(path)
+        try:
+            status, output = builds.run(recipe.command, os.environ, folder, FETCH_S)
+        except (builds.ToolError, TimeoutError) as error:
+            raise FetchError(f"{recipe.package}: {error}") from None
+        if not path.exists():
+            raise FetchError(f"{recipe.package}: {recipe.client} ends with status {status}: {output[-200:]}")
     data = path.read_bytes()
-    check_hash(recipe, data)
+    if (found := hashlib.sha256(data).hexdigest()) != recipe.sha256:
+        raise PublicDataError(f"{path}: SHA-256 is {found}, but the recipe has {recipe.sha256}: not read")
     return data
-
-
-def check_hash(recipe: Recipe, data: bytes) -> None:
-    found = hashlib.sha256(data).hexdigest()
-    if found != recipe.sha256:
-        raise PublicDataError(f"{recipe.file}: SHA-256 is {found}, but the recipe has {recipe.sha256}: not read")
-
-
-def _fetch(recipe: Recipe, folder: Path) -> None:
-    try:
-        done = subprocess.run(
-            recipe.command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=FETCH_S
-        )
-    except FileNotFoundError:
-        raise FetchError(f"{recipe.package}: {recipe.command[0]} is not on PATH") from None
-    except subprocess.TimeoutExpired:
-        raise FetchError(f"{recipe.package}: {recipe.client} did not end in {FETCH_S} s") from None
-    if not (folder / recipe.file).exists():
-        reason = f"ended with status {done.returncode} and without {recipe.file}"
-        raise FetchError(f"{recipe.package} {recipe.version}: {recipe.client} {reason}")
 
 
 def member(archive: bytes, path: str) -> bytes:
@@ -151,17 +133,11 @@ def records(data: bytes, wanted: DataSet) -> Iterator[bytes]:
             yield json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
         return
     for cells in csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")):
-        yield json_object(cells).encode()
-
-
-def json_object(cells: Mapping[str, str]) -> str:
-    return "{" + ",".join(f"{_quoted(name)}:{_literal(cell)}" for name, cell in cells.items()) + "}"
-
-
-def _literal(cell: str) -> str:
-    if cell in ABSENT:
-        return "null"
-    return cell if NUMBER.fullmatch(cell) else _quoted(cell)
+        literals = {
+            name: "null" if cell in ABSENT else cell if NUMBER.fullmatch(cell) else _quoted(cell)
+            for name, cell in cells.items()
+        }
+        yield ("{" + ",".join(f"{_quoted(name)}:{literal}" for name, literal in literals.items()) + "}").encode()
 
 
 def _quoted(text: str) -> str:

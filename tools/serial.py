@@ -24,12 +24,12 @@ from kfbench.measure.environment import published_command
 from kfbench.measure.host_lock import HostLockWait
 from kfbench.progress import counting, say
 from kfbench.store import Run, create_run, open_run
-from kfbench.sweep.definition.filter import filtered
+from kfbench.sweep.definition.filter import filter_profile
 from kfbench.sweep.definition.profile import Profile, load_profile
-from kfbench.sweep.run.history import History
-from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, planned
+from kfbench.sweep.run.history import RunHistory
+from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, plan_stages
 from kfbench.sweep.run.runner import RunOptions, measure_stage, run_sweep, sweep_facts
-from kfbench.sweep.run.task import Measured
+from kfbench.sweep.run.task import TaskResult
 from kfbench.sweep.spark.executors import Call, host_facts
 
 TARGET: Final = 0.03
@@ -44,14 +44,14 @@ def serial(profile: Profile, out: Path, typed: str) -> Run:
     console = Console(stderr=True)
     facts, own = sweep_facts(profile, "none: one process", typed, CELL_BUDGET_S), host_facts()
     with create_run(out, facts) as writer, counting(console) as progress:
-        history = History(writer, {own["host"]: own})
+        history = RunHistory(writer, {own["host"]: own})
         lock_wait = HostLockWait(lambda line: say(console, line), writer.path)
-        for stage in planned(profile.cells, CELL_BUDGET_S, 1):
+        for stage in plan_stages(profile.cells, CELL_BUDGET_S, 1):
             measure_stage(stage, 1, here, history, progress, lock_wait)
         return history.complete(len(profile.cells))
 
 
-def here(calls: Sequence[Call[Task, Measured]], _: int) -> Iterator[tuple[Task, Measured]]:
+def here(calls: Sequence[Call[Task, TaskResult]], _: int) -> Iterator[tuple[Task, TaskResult]]:
     for measure, task in calls:
         yield task, measure(task)
 
@@ -72,7 +72,7 @@ def main() -> int:
     options = parser.parse_args()
     typed = published_command(["python", "-m", "tools.serial", *sys.argv[1:]])
     try:
-        profile = filtered(load_profile(options.profile), ["kind=cpu"])
+        profile = filter_profile(load_profile(options.profile), ["kind=cpu"])
         by_spark = open_run(run_sweep(profile, options.out, RunOptions(command=typed)))
         found = agreement(by_spark.table, (one := serial(profile, options.out, typed)).table, TARGET)
     except KfbenchError as error:

@@ -35,20 +35,27 @@ from numpy.typing import ArrayLike
 from kfbench.arrays import Bytes, Int64, check_buffer, integers_of, ranges
 from kfbench.batches import APPEND_TIME, CREATE_TIME, BatchFields, EncodedLog
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.topic import LAST_INT64, Origin, TopicSettings, whole_number
-from kfbench.broker.validation import Run, checked_runs, split
-from kfbench.broker.work import NewLog, Slices, Work, build, spliced
+from kfbench.broker.validation import (
+    LAST_INT64,
+    Origin,
+    RequestRun,
+    TopicSettings,
+    checked_runs,
+    split_requests,
+    whole_number,
+)
+from kfbench.broker.work import NewLog, Slices, Work, build, splice
 from kfbench.codecs import Allowance, Dictionary, rebuilt_as
 from kfbench.errors import InvalidRecords, Refused
 from kfbench.formats import BrokerFields, Format
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind, check_room
+from kfbench.log.writing import BatchEncoding, check_room
 from kfbench.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
-class Appended(NewLog):
+class AppendResult(NewLog):
     """The bytes that go into the log.
 
     Args:
@@ -87,7 +94,7 @@ def append(
     lossy: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Appended:
+) -> AppendResult:
     """Validate requests and assign their offsets, timestamps and leader epoch.
 
     A request is the bytes between two positions of an EncodedLog; plain bytes are one request. All requests are checked
@@ -122,28 +129,28 @@ def append(
         after_max_ms=after_max_ms, compacted=compacted, from_zero=from_zero, lossy=lossy,
     )  # fmt: skip
     given_bases, data = _given_bases(base_offset), bytes_of(log)
-    requests = split(log, data, source)
+    requests = split_requests(log, data, source)
     allowance = Allowance.of(len(data), limits, dictionaries)
     runs = checked_runs(requests, source, topic, allowance)
-    counts = _concatenated([run.counts for run in runs])
+    counts = _concatenate([run.counts for run in runs])
     bases = _bases(given_bases, counts)
     shares = [(run, bases[run.first : run.first + len(run.counts)]) for run in runs]
     # Rebuilding may be refused for a loss, so it comes before anything is written into the caller's buffer.
-    moved = [_rebuilt(run, own, topic, allowance) for run, own in shares if not run.stays.all()]
+    moved = [_rebuild(run, own, topic, allowance) for run, own in shares if not run.stays.all()]
     staying = [(run, own) for run, own in shares if run.stays.any()]
     target = _writeable(log, in_place, data) if staying else np.zeros(0, np.uint8)
     works = []
     for run, own in staying:
         works.append(_assign(run, own, topic, target, moved))  # those that get another size go to `moved`
     works += [each.work for each in moved]
-    joined = _joined(target, requests.entries.positions[requests.firsts], moved)
+    joined = _join(target, requests.entries.positions[requests.firsts], moved)
     copied_bytes = len(joined.data) - sum(len(each.log.data) for each in moved) if moved else 0
     decompressed_bytes = sum(run.decompressed_bytes for run in runs)
-    return Appended(
+    return AppendResult(
         data=joined.data,
         positions=joined.positions,
         next_offset=given_bases + int(counts.sum()) if isinstance(given_bases, int) else bases + counts,
-        max_timestamp_ms=_concatenated([_latest_ms(run, topic) for run in runs]),
+        max_timestamp_ms=_concatenate([_latest_ms(run, topic) for run in runs]),
         converted_records=sum(int(run.counts[~run.stays].sum()) for run in runs if not run.stays.all()),
         work=reduce(Work.__add__, works, Work(decompressed_bytes=decompressed_bytes, written_bytes=copied_bytes)),
     )
@@ -173,6 +180,7 @@ def _given_bases(base_offset: int | ArrayLike) -> int | Int64:
 
 
 def _bases(given: int | Int64, counts: Int64) -> Int64:
+    """Return the first offset of each request. counts: the number of records in each."""
     if isinstance(given, int):
         total = int(counts.sum())
         if given > LAST_INT64 - total:
@@ -194,13 +202,13 @@ def _writeable(log: EncodedLog | Any, in_place: bool, data: Bytes) -> Bytes:
     return buffer
 
 
-def _concatenated(columns: Sequence[Int64]) -> Int64:
+def _concatenate(columns: Sequence[Int64]) -> Int64:
     if len(columns) == 1:
         return columns[0]
     return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
 
-def _joined(target: Bytes, spans: Int64, moved: Sequence[MovedRequests]) -> EncodedLog:
+def _join(target: Bytes, spans: Int64, moved: Sequence[MovedRequests]) -> EncodedLog:
     """Put all requests into one buffer, in order.
 
     target: the bytes of requests in place. Request r is target[spans[r]:spans[r + 1]], unless it is in `moved`.
@@ -215,10 +223,10 @@ def _joined(target: Bytes, spans: Int64, moved: Sequence[MovedRequests]) -> Enco
     for numbers, log, _ in moved:
         stays[numbers] = False
         parts.append(Slices.of(log, numbers))
-    return spliced(requests, [Slices(target, spans[:-1][stays], spans[1:][stays], np.flatnonzero(stays)), *parts])
+    return splice(requests, [Slices(target, spans[:-1][stays], spans[1:][stays], np.flatnonzero(stays)), *parts])
 
 
-def _latest_ms(run: Run, topic: TopicSettings) -> Int64:
+def _latest_ms(run: RequestRun, topic: TopicSettings) -> Int64:
     """Return the largest timestamp of each request in ms, as Kafka's time index stores it; -1: none."""
     if topic.is_append:
         has_no_time = run.stays & (not run.fmt.capabilities.timestamps)
@@ -231,7 +239,7 @@ def _latest_ms(run: Run, topic: TopicSettings) -> Int64:
     return latest
 
 
-def _assign(run: Run, bases: Int64, topic: TopicSettings, target: Bytes, moved: list[MovedRequests]) -> Work:
+def _assign(run: RequestRun, bases: Int64, topic: TopicSettings, target: Bytes, moved: list[MovedRequests]) -> Work:
     """Set the broker's fields in the requests that are not rebuilt.
 
     Args:
@@ -245,7 +253,7 @@ def _assign(run: Run, bases: Int64, topic: TopicSettings, target: Bytes, moved: 
         chosen = np.repeat(chosen, np.diff(run.bounds))
     growth = appending.growth(run.read.data, positions, fields)
     if growth is not None and len(grown := np.flatnonzero(chosen & (growth != 0))):
-        moved.append(_resized(run, fields.take(grown), grown, growth[grown]))
+        moved.append(_resize(run, fields.take(grown), grown, growth[grown]))
         chosen = chosen.copy()
         chosen[grown] = False
     done = appending.assign(target, positions, fields, chosen)
@@ -254,7 +262,7 @@ def _assign(run: Run, bases: Int64, topic: TopicSettings, target: Bytes, moved: 
     return Work(in_place=in_place, read_bytes=int(size) + done.checksum_bytes, written_bytes=done.written_bytes)
 
 
-def _broker_fields(run: Run, bases: Int64, topic: TopicSettings) -> BrokerFields:
+def _broker_fields(run: RequestRun, bases: Int64, topic: TopicSettings) -> BrokerFields:
     """Return the fields that the broker sets in each batch. bases: the first offset of each request in the run."""
     ends = bases + run.counts
     if not run.is_one_each:
@@ -263,7 +271,7 @@ def _broker_fields(run: Run, bases: Int64, topic: TopicSettings) -> BrokerFields
     return BrokerFields(bases, ends, topic.epoch, topic.is_append, topic.now_ms, run.latest_ms)
 
 
-def _resized(run: Run, fields: BrokerFields, grown: Int64, growth: Int64) -> MovedRequests:
+def _resize(run: RequestRun, fields: BrokerFields, grown: Int64, growth: Int64) -> MovedRequests:
     """Set the fields in a new buffer, for batches whose size changes with the maximum timestamp.
 
     Here each batch is one request.
@@ -283,7 +291,7 @@ def _resized(run: Run, fields: BrokerFields, grown: Int64, growth: Int64) -> Mov
     return MovedRequests(run.first + grown, log, work)
 
 
-def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance) -> MovedRequests:
+def _rebuild(run: RequestRun, bases: Int64, topic: TopicSettings, allowance: Allowance) -> MovedRequests:
     """Rebuild the requests of a run that cannot be set in place (`MemoryRecordsBuilder`).
 
     Each becomes one batch, one compressed set (wrapper) or several plain messages. Raises Refused, CorruptLog if the
@@ -302,7 +310,7 @@ def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance)
     filled = np.flatnonzero(np.diff(bounds))  # Kafka's builder writes nothing for no records
     bounds, fields = np.append(bounds[:-1][filled], bounds[-1]), fields.take(filled)
     codecs, number = np.unique(run.codecs[requests][filled], return_inverse=True)
-    kinds = [Kind(fmt=to, codec=rebuilt_as()[codec], level=topic.level if codec else None) for codec in codecs]
+    kinds = [BatchEncoding(fmt=to, codec=rebuilt_as()[codec], level=topic.level if codec else None) for codec in codecs]
     check_room(to, records, bounds, fields, positions[first[filled]], allowance)
     built = build(records, bounds, fields, number, kinds, topic.lossy)
     allowance.built_bytes -= max(len(built.log.data), built.plain_bytes)
@@ -319,7 +327,7 @@ def _rebuilt(run: Run, bases: Int64, topic: TopicSettings, allowance: Allowance)
     return MovedRequests(run.first + requests, log, work)
 
 
-def _stored_records(run: Run, requests: Int64, bases: Int64, topic: TopicSettings) -> Records:
+def _stored_records(run: RequestRun, requests: Int64, bases: Int64, topic: TopicSettings) -> Records:
     """Return the records of some requests of a run, with the offsets and times that the log stores.
 
     bases: the first offset of each of these requests.

@@ -6,8 +6,12 @@ same codec and header fields, so gaps (holes) appear between the offsets of its 
 One call is one round of cleaning. Difference from Kafka: keys are compared byte by byte, not by their MD5. Two options
 go beyond Kafka: `merge_bytes` joins consecutive batches (proposal "Kafka Enriched Message Metadata"), and `to` writes
 another format (KIP-724).
+
+A tombstone is a record with a null value: it deletes its key. A marker is a control batch that commits or aborts a
+transaction. The delete horizon is the time, stored in a batch, until which its tombstones and markers stay.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,25 +20,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64, ranges
-from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
-from kfbench.broker.retention import Flags, Retention, history_of, retained
+from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.work import Built, NewLog, Slices, Work, build, spliced
+from kfbench.broker.work import NewBatches, NewLog, Slices, Work, build, splice
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
-from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
+from kfbench.kernels.broker import last_keys
+from kfbench.layouts import (
+    CONTROL_ABORT,
+    CONTROL_COMMIT,
+    CONTROL_KEY,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    NULL_LENGTH,
+    UNSET,
+    position,
+)
 from kfbench.limits import Limits
 from kfbench.log import read_log
-from kfbench.log.writing import BatchKinds, check_room, kinds_of
+from kfbench.log.writing import BatchEncodings, check_room, encodings_of
 from kfbench.records import Records
 
+Flags = NDArray[np.bool_]
+KEYS_TOGETHER: Final = 64  # keys that are looked up together; a core has fewer concurrent loads from memory
+NO_TYPE: Final = -1  # the control type of a batch that is no control batch or has no record
 DELETE_RETENTION_MS: Final = 86_400_000  # `delete.retention.ms`, Kafka's default
 LARGEST_DELTA: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compacted(NewLog):
+class CompactResult(NewLog):
     """A log after one round of cleaning."""
 
     kept_records: int  # number of remaining records
@@ -56,7 +72,7 @@ def compact(
     lossy: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Compacted:
+) -> CompactResult:
     """Clean a log once: keep the latest record of each key, at its offset.
 
     As in Kafka, a second round at the same `now_ms` may still change the log: it may set a delete horizon for
@@ -89,7 +105,7 @@ def compact(
         end = min(end, int(beyond[0]))
     decoded = _head(whole, end)
     kinds = _kinds(decoded, fmt)
-    decided = retained(
+    decided = choose_records(
         decoded,
         history,
         now_ms=now_ms,
@@ -98,10 +114,10 @@ def compact(
         retain_last=retain_last,
     )
     rewriting = _Rewriting(source, decoded, decided, kinds, target, Allowance.of(len(source), limits))
-    compacted = rewriting.compacted(now_ms + delete_retention_ms, merge_bytes, lossy)
+    compacted = rewriting.compact(now_ms + delete_retention_ms, merge_bytes, lossy)
     if end == len(whole):
         return compacted
-    return _followed_by(compacted, source, whole.batch_rows[end:])
+    return _append_uncleaned(compacted, source, whole.batch_rows[end:])
 
 
 def filtered(
@@ -115,7 +131,7 @@ def filtered(
     delete_retention_ms: int = DELETE_RETENTION_MS,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Compacted:
+) -> CompactResult:
     """Keep only the chosen records, in their batches (`MemoryRecords.filterTo`). Raise CorruptLog, InvalidRecords.
 
     The sum of now_ms and delete_retention_ms is the delete horizon: until then tombstones (null values) and markers
@@ -138,25 +154,154 @@ def filtered(
         & decoded.batch_rows["is_control"],
     )
     rewriting = _Rewriting(source, decoded, decided, _kinds(decoded, fmt), None, Allowance.of(len(source), limits))
-    return rewriting.compacted(now_ms + delete_retention_ms)
+    return rewriting.compact(now_ms + delete_retention_ms)
 
 
-def sizes_with_holes(
-    fmt: Format | str, records: Records, batch_size: int | ArrayLike, keep: Flags, delete_horizon_ms: int = NO_TIMESTAMP
-) -> Int64:
-    """Return the exact size in bytes, without a codec, of each batch that keeps a record. Nothing is encoded.
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """The records and batches that a round of cleaning keeps."""
 
-    Kept records have gaps (holes) between their offsets, which cost bytes. keep: bool[records]. delete_horizon_ms: the
-    time that a compaction sets in batches with tombstones. Timestamp deltas then count from it.
+    keep: Flags  # bool[records]: the record stays
+    retain_empty: Flags  # bool[batches]: the batch stays as a header, even without records
+    emptied_transaction: Flags  # bool[batches]: a marker whose transaction has no records left
+    keyless_records: int = 0  # number of records removed because they have no key
+    aborted_records: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """The transactions of all producers in a whole log (`TransactionIndex`, `ProducerStateManager`).
+
+    A marker is a control batch that commits or aborts a transaction.
+
+    Args:
+        aborted: batches of a transaction that was aborted, bool[batches].
+        emptied: markers of a transaction without records, bool[batches].
+        last: batches with a producer's last sequence number, or only its last epoch, bool[batches].
+        first_undecided: number of the first batch whose transaction has no end; without one, the number of batches.
     """
-    fmt, bounds = find(fmt), plan(len(records), batch_size)
-    survivors = np.diff(np.append(0, np.cumsum(keep))[bounds])
-    filled, fields = survivors > 0, NO_FIELDS
-    if fmt.magic >= 2:
-        first, last = records.offsets[bounds[:-1][filled]], records.offsets[bounds[1:][filled] - 1]
-        horizon_ms = delete_horizon_ms if _has_horizon(fmt) else NO_TIMESTAMP
-        fields = BatchFields(base_offset=first, last_offset=last, delete_horizon_ms=horizon_ms)
-    return fmt.size(records.take(np.flatnonzero(keep)), np.append(0, np.cumsum(survivors[filled])), fields)
+
+    aborted: Flags
+    emptied: Flags
+    last: Flags
+    first_undecided: int
+
+
+def choose_records(
+    log: DecodedLog,
+    history: History,
+    *,
+    now_ms: int,
+    has_horizon: Flags,
+    keep_legacy_tombstones: bool,
+    retain_last: bool,
+) -> Retention:
+    """Decide which records of these batches stay.
+
+    The last record of each key stays. A tombstone (null value) stays until the delete horizon, a time in the header of
+    its batch. A control record stays until its transaction has no batch left, and then until the horizon. A batch
+    without records stays as a header if it is the last of its producer. With `retain_last` the last batch of the round
+    stays too (KAFKA-17076).
+
+    Args:
+        history: the transactions of these batches and of the batches after them.
+        now_ms: the time of the round.
+        has_horizon: True if the format of the batch can store a delete horizon, bool[batches].
+        keep_legacy_tombstones: True: tombstones and control records stay in formats without a delete horizon.
+    """
+    rows, counts = log.batch_rows, np.diff(log.bounds)
+    aborted, emptied = history.aborted[: len(log)], history.emptied[: len(log)]
+    expired = has_horizon & (rows["delete_horizon_ms"] != -1) & (rows["delete_horizon_ms"] <= now_ms)
+    # Without a horizon in its batch, a tombstone or a marker expires by the age of the clean part of the log.
+    expired |= ~has_horizon & (not keep_legacy_tombstones)
+    discarded = np.where(rows["is_control"], emptied & expired, aborted)
+
+    def of_records(batches: NDArray[np.bool_]) -> Flags:
+        return np.repeat(batches, counts)
+
+    shapes, data = log.records.shapes, of_records(~rows["is_control"])
+    has_key, is_tombstone = shapes.key_lengths != NULL_LENGTH, shapes.value_lengths == NULL_LENGTH
+    alive = data & ~of_records(discarded)
+    keep = latest_of_keys(log.records, alive) & ~(is_tombstone & of_records(expired)) | of_records(
+        rows["is_control"] & ~discarded
+    )
+    retain_empty = history.last[: len(log)].copy()
+    if retain_last and len(rows):
+        retain_empty[-1] = True
+    return Retention(
+        keep=keep,
+        retain_empty=retain_empty,
+        emptied_transaction=emptied,
+        keyless_records=int(np.count_nonzero(alive & ~has_key)),
+        aborted_records=int(counts[aborted].sum()),
+    )
+
+
+def latest_of_keys(records: Records, among: Flags) -> Flags:
+    """Return which records in `among` (bool[records]) are the last with their key. Records without a key are left out.
+
+    The result is exact. Kafka's `SkimpyOffsetMap` treats two keys with the same MD5 as equal. At most 2**32 - 1
+    records.
+    """
+    found = np.empty(len(records), np.bool_)
+    room = np.empty(KEYS_TOGETHER, np.uint64), np.empty(KEYS_TOGETHER, np.uint64)
+    table = np.zeros(1 << max(1, (2 * len(records) - 1).bit_length()), np.uint64)
+    seed = np.frombuffer(os.urandom(16), np.uint64)
+    last_keys.latest(records.key_data, records.key_starts, records.shapes.key_lengths, among, seed, table, room, found)
+    return found
+
+
+def history_of(log: DecodedLog) -> History:
+    """Find the transactions in a log. All its producers count as active."""
+    rows, types = log.batch_rows, _control_types(log)
+    order = np.flatnonzero(rows["producer_id"] != NO_PRODUCER_ID)
+    order = order[np.argsort(rows["producer_id"][order], kind="stable")]
+    producers, beyond = rows["producer_id"][order], len(order)
+    is_marker = np.isin(types[order], (CONTROL_ABORT, CONTROL_COMMIT))
+    # The index in `order` of the marker that ends each batch's transaction; `beyond`: there is none.
+    ends = np.minimum.accumulate(np.where(is_marker, np.arange(beyond), beyond)[::-1])[::-1]
+    is_ended = ends < beyond
+    is_ended[is_ended] = producers[ends[is_ended]] == producers[is_ended]
+    inside = (rows["is_transactional"] & ~rows["is_control"])[order]
+    is_ended, undecided = inside & is_ended, order[inside & ~is_ended]
+
+    aborted, emptied, last = (np.zeros(len(rows), np.bool_) for _ in range(3))
+    aborted[order[is_ended]] = types[order[ends[is_ended]]] == CONTROL_ABORT
+    emptied[order[is_marker]] = True
+    emptied[order[ends[is_ended]]] = False
+    if len(order):
+        last[order] = _last_of_producers(producers, rows["producer_epoch"][order], ~rows["is_control"][order])
+    return History(
+        aborted=aborted, emptied=emptied, last=last, first_undecided=min(undecided.tolist(), default=len(rows))
+    )
+
+
+def _control_types(log: DecodedLog) -> NDArray[np.int16]:
+    """Return the type of each batch's first control record (`ControlRecordType`), or NO_TYPE."""
+    types = np.full(len(log), NO_TYPE, np.int16)
+    filled = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0))
+    at = log.records.key_starts[log.bounds[filled]] + position(CONTROL_KEY, "type")
+    key_data = log.records.key_data
+    types[filled] = key_data[at].astype(np.int16) << 8 | key_data[at + 1] if len(filled) else NO_TYPE
+    return types
+
+
+def _last_of_producers(producers: Int64, epochs: NDArray[np.int16], is_data: Flags) -> Flags:
+    """Return which batches have the last sequence number of a producer (`ProducerStateEntry`).
+
+    If a producer has only control batches in its last epoch, all of these are returned instead. There must be at least
+    one batch. The batches are sorted by producer.
+    """
+    starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
+    ends = np.append(starts[1:], len(producers))
+    numbers, owner = np.arange(len(producers)), np.repeat(np.arange(len(starts)), ends - starts)
+    last_epoch = epochs[ends - 1][owner]
+    # If a producer left an epoch and used it again, only the last use counts.
+    left = np.maximum.reduceat(np.where(epochs != last_epoch, numbers, -1), starts)[owner]
+    last_data = np.maximum.reduceat(np.where(is_data & (numbers > left), numbers, -1), starts)
+    found: Flags = (last_data < 0)[owner] & ~is_data & (epochs == last_epoch)
+    found[last_data[last_data >= 0]] = True
+    return found
 
 
 class _Rewriting:
@@ -167,7 +312,7 @@ class _Rewriting:
         source: Bytes,
         log: DecodedLog,
         decided: Retention,
-        kinds: BatchKinds,
+        kinds: BatchEncodings,
         target: Format | None,
         allowance: Allowance,
     ) -> None:
@@ -177,7 +322,7 @@ class _Rewriting:
         before = np.append(0, np.cumsum(decided.keep))
         self.first, self.survivors = before[log.bounds[:-1]], np.diff(before[log.bounds])
 
-    def compacted(self, horizon_ms: int, merge_bytes: int = 0, lossy: bool = False) -> Compacted:
+    def compact(self, horizon_ms: int, merge_bytes: int = 0, lossy: bool = False) -> CompactResult:
         rows, decided, shapes, number = self.rows, self.decided, self.log.records.shapes, self.number
         is_same = _of_kinds([a.fmt == b.fmt for a, b in zip(self.own, self.kinds, strict=True)], number)
         has_horizon = _of_kinds([_has_horizon(kind.fmt) for kind in self.kinds], number)
@@ -199,12 +344,12 @@ class _Rewriting:
         leaders, followers = kept[groups[:-1]], kept[groups[1:] - 1]
         is_written = ~is_copied[leaders] | (leaders != followers)
         is_rewritten = np.repeat(is_written, np.diff(groups))
-        rebuilt = self._rebuilt(kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy)
+        rebuilt = self._rebuild(kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy)
         written = rebuilt.log
         copied, new = np.flatnonzero(~is_written), np.flatnonzero(is_written)
         starts, sizes = rows["position"][leaders[copied]], rows["size_bytes"][leaders[copied]]
         parts = [Slices.of(written, new), Slices(self.source, starts, starts + sizes, copied)]
-        result = spliced(len(leaders), parts)
+        result = splice(len(leaders), parts)
         positions = result.positions[np.append(True, np.diff(result.positions) > 0)]
         compressed, rewritten = rows["codec"] > 0, int(np.count_nonzero(is_rewritten))
         lost = leaders[is_written][np.diff(written.positions) == 0]  # control batches in a format without them
@@ -218,7 +363,7 @@ class _Rewriting:
             recompressed_bytes=rebuilt.plain_bytes,
             losses=written.losses,
         )
-        return Compacted(
+        return CompactResult(
             data=result.data,
             positions=positions,
             work=work,
@@ -254,12 +399,12 @@ class _Rewriting:
         farthest = np.maximum.accumulate(_last_offsets(self.log)[kept]) - LARGEST_DELTA
         reaches = np.searchsorted(farthest, rows["base_offset"], side="right")
         following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
-        return _reached(np.append(0, ends[:-1]), np.append(following, len(kept)))
+        return _indices_on_the_way(np.append(0, ends[:-1]), np.append(following, len(kept)))
 
-    def _rebuilt(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> Built:
+    def _rebuild(self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool) -> NewBatches:
         """Encode the batches that are not copied. New batch i joins the batches from leaders[i] to followers[i]."""
         if not len(leaders):
-            return Built(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
+            return NewBatches(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0)
         of_leader = self.rows.take(leaders)
         filled = self.survivors[leaders] > 0
         before = np.append(0, np.cumsum(self.survivors[batches]))
@@ -290,7 +435,7 @@ class _Rewriting:
         return build(records, bounds, fields, number, kinds, lossy)
 
 
-def _reached(starts: Int64, following: Int64) -> Int64:
+def _indices_on_the_way(starts: Int64, following: Int64) -> Int64:
     """Return all indices met on the way from each of `starts`, sorted. Index i leads to following[i].
 
     following[i] is greater than i, except for the last index.
@@ -306,7 +451,7 @@ def _reached(starts: Int64, following: Int64) -> Int64:
         following = following[following]
 
 
-def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
+def _append_uncleaned(compacted: CompactResult, source: Bytes, rows: NDArray[np.void]) -> CompactResult:
     """Append unchanged copies of the batches that this round does not clean.
 
     rows: their rows. All of them were read, to find the ends of transactions, so their bytes count as read.
@@ -340,19 +485,19 @@ def _whole(
     return log
 
 
-def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchKinds:
+def _kinds(log: DecodedLog, fmt: Format | str | None) -> BatchEncodings:
     """Return format, codec and level of each batch. `fmt` replaces the format that was found in the batch.
 
     Attributes do not show that a format shares headers between records.
     """
-    found = kinds_of(log)
+    found = encodings_of(log)
     if fmt is None:
         for kind in found.kinds:
             find(kind.fmt)  # raises for a format without this path
         return found
     kinds = [replace(kind, fmt=find(fmt)) for kind in found.kinds]
     distinct = list(dict.fromkeys(kinds))
-    return BatchKinds(np.array([distinct.index(kind) for kind in kinds], np.int64)[found.number], distinct)
+    return BatchEncodings(np.array([distinct.index(kind) for kind in kinds], np.int64)[found.number], distinct)
 
 
 def _last_offsets(log: DecodedLog) -> Int64:

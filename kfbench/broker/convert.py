@@ -24,15 +24,15 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, chunks
 from kfbench.broker.source import bytes_of, find, of_magic
-from kfbench.broker.work import CREATE_TIMES, Built, NewLog, Work, build
+from kfbench.broker.work import CREATE_TIMES, NewBatches, NewLog, Work, build
 from kfbench.codecs import CODECS, Allowance, Dictionary, ZstdDictionary, codec_names
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import Entries, Format
 from kfbench.kernels.formats import batch_description
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
-from kfbench.log.dictionaries import add_stored, uses_dictionary
-from kfbench.log.writing import BatchKinds, Kind, chained, check_room, runs
+from kfbench.log.dictionaries import add_stored
+from kfbench.log.writing import BatchEncoding, BatchEncodings, chained, check_room, runs
 from kfbench.records import Records
 
 HEADER_BYTES: Final = MAGIC_AT + 1  # offset, length and everything up to the magic
@@ -40,7 +40,7 @@ _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
 
 
 @dataclass(frozen=True, kw_only=True)
-class Converted(NewLog):
+class ConvertResult(NewLog):
     """A converted log.
 
     Args:
@@ -62,10 +62,9 @@ def convert(
     first_offset: int = 0,
     keep_older: bool = False,
     lossy: bool = False,
-    without_dictionaries: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Converted:
+) -> ConvertResult:
     """Convert a log to another format. Batches that already have it are copied. An incomplete last batch is left out.
 
     Args:
@@ -77,8 +76,6 @@ def convert(
             `to` can read them.
         lossy: leave out properties that the target cannot carry, and count them in `work.losses` (see
             `EncodedLog.losses`). An offset range wider than the records is not a loss.
-        without_dictionaries: also rebuild batches that zstd compressed with a dictionary, as plain zstd, for a reader
-            that does not know codec 5.
         dictionaries: zstd dictionaries, in addition to those that stand in the log.
 
     Raises:
@@ -94,7 +91,6 @@ def convert(
         first_offset=first_offset,
         keep_older=keep_older,
         lossy=lossy,
-        without_dictionaries=without_dictionaries,
     )
     data = bytes_of(log)
     entries = Entries.of(data)
@@ -107,7 +103,7 @@ def convert(
         for lo, hi in chunks(np.diff(entries.positions))
         for piece in conversion.of(data, entries.positions[lo : hi + 1], entries.magics[lo:hi], allowance)
     )
-    return _joined(pieces, int(entries.positions[-1]))
+    return _join(pieces, int(entries.positions[-1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +120,6 @@ class Conversion:
     first_offset: int = 0
     keep_older: bool = False
     lossy: bool = False
-    without_dictionaries: bool = False
     check: bool = False
     _has_codec: NDArray[np.bool_] = field(init=False)  # by codec number
 
@@ -136,7 +131,7 @@ class Conversion:
 
     def of(
         self, data: Bytes, positions: Int64, magics: NDArray[np.int8], allowance: Allowance, at: int = 0
-    ) -> Iterator[Converted]:
+    ) -> Iterator[ConvertResult]:
         """Convert some batches, and yield the results in pieces.
 
         A piece of unchanged batches is a view of `data`.
@@ -152,21 +147,15 @@ class Conversion:
             cuts, magic = positions[first : end + 1], int(magics[first])
             part, start = data[cuts[0] : cuts[-1]], at + int(cuts[0])
             if not stays[first]:
-                yield self._rewritten(part, cuts - cuts[0], magic, allowance, start)
+                yield self._rewrite(part, cuts - cuts[0], magic, allowance, start)
                 continue
             if self.check:
                 self._read(part, cuts - cuts[0], magic, allowance, start)
             work = Work(untouched=end - first, read_bytes=len(part), written_bytes=len(part))
-            yield Converted(data=part, positions=cuts - cuts[0], converted_records=0, work=work)
+            yield ConvertResult(data=part, positions=cuts - cuts[0], converted_records=0, work=work)
 
     def stays(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
         """Return for each batch True if it needs no conversion, bool[batches]."""
-        stays = self._has_format(data, positions, magics)
-        if self.without_dictionaries:
-            stays = stays & ~uses_dictionary(data, positions, magics)
-        return stays
-
-    def _has_format(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
         to, fmt = self.to, self.fmt
         if fmt is not None and not fmt.is_told_by_magic:
             return np.full(len(magics), fmt == to)
@@ -191,7 +180,7 @@ class Conversion:
         except CorruptLog as error:
             raise error.at(at + error.position) from None
 
-    def _rewritten(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> Converted:
+    def _rewrite(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> ConvertResult:
         before_bytes, to = allowance.log_bytes, self.to
         read = self._read(data, positions, magic, allowance, at)
         covered = None
@@ -212,14 +201,14 @@ class Conversion:
         dropped = is_control & ("is_control" not in to.capabilities.batch_fields)
         number, kinds = self._kinds(given, dropped)
         check_room(to, given.records, given.bounds, given.fields, given.positions, allowance)
-        log, recompressed_bytes = given.built(number, kinds)
+        log, recompressed_bytes = given.encode(number, kinds)
         allowance.built_bytes -= max(len(log.data), recompressed_bytes)
         losses = given.losses(to)
         if losses and not self.lossy:
             given.refuse(to)
         sizes, counts = np.diff(log.positions), np.diff(given.bounds)
         rewritten = int(np.count_nonzero(sizes))
-        return Converted(
+        return ConvertResult(
             data=log.data,
             positions=log.positions[np.append(True, sizes > 0)],
             converted_records=int(counts[~dropped].sum()),
@@ -234,7 +223,7 @@ class Conversion:
             ),
         )
 
-    def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> BatchKinds:
+    def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> BatchEncodings:
         """Return format, codec and level for each batch. dropped bool[batches]: batches that the result leaves out."""
         codecs = np.where(given.codecs == ZstdDictionary.id, CODECS["zstd"].id, given.codecs)
         if self.codec is None:
@@ -248,8 +237,11 @@ class Conversion:
         found = np.flatnonzero(np.bincount(codecs, minlength=len(codec_names())))
         number = np.zeros(len(codec_names()), np.int64)
         number[found] = np.arange(len(found))
-        kinds = [Kind(fmt=self.to, codec=codec_names()[codec], level=self.level if codec else None) for codec in found]
-        return BatchKinds(number[codecs], kinds)
+        kinds = [
+            BatchEncoding(fmt=self.to, codec=codec_names()[codec], level=self.level if codec else None)
+            for codec in found
+        ]
+        return BatchEncodings(number[codecs], kinds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +292,7 @@ class _Batches:
             positions=self.positions[first:end],
         )
 
-    def built(self, number: Int64, kinds: list[Kind]) -> Built:
+    def encode(self, number: Int64, kinds: list[BatchEncoding]) -> NewBatches:
         """Encode the batches. Raise Refused for the first batch that the target format cannot store."""
         try:
             return build(self.records, self.bounds, self.fields, number, kinds, lossy=True)
@@ -309,7 +301,7 @@ class _Batches:
                 position = int(self.positions[0])
                 raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", position, str(error)) from None
             for b in range(len(self)):
-                self.part(b, b + 1).built(number[b : b + 1], kinds)
+                self.part(b, b + 1).encode(number[b : b + 1], kinds)
             raise
 
     def losses(self, to: Format) -> dict[str, int]:
@@ -331,7 +323,7 @@ class _Batches:
         raise WouldLose(f"batch at byte {one.positions[0]}: {promise}")
 
 
-def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
+def _join(pieces: Iterable[ConvertResult], size_bytes: int) -> ConvertResult:
     """Join the pieces of a result. Each piece is freed after it was copied.
 
     size_bytes: the size of the whole log before the conversion. It is used to guess the size of the result.
@@ -351,7 +343,7 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
             larger[:at] = data[:at]
             data = larger
         data[at:end], at = piece.data, end
-    return Converted(data=data[:at], positions=chained(bounds), converted_records=records, work=work)
+    return ConvertResult(data=data[:at], positions=chained(bounds), converted_records=records, work=work)
 
 
 def _stored_codecs(log: DecodedLog, data: Bytes, positions: Int64, magic: int) -> NDArray[np.integer[Any]]:

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes
 from kfbench.batches import EncodedLog
-from kfbench.broker.batch_headers import headers
-from kfbench.broker.source import bytes_of, find
+from kfbench.broker.source import bytes_of, find, headers
 from kfbench.broker.time_index import ENTRY_BYTES, INTERVAL_BYTES, TimeIndex
 from kfbench.broker.work import Work
 from kfbench.errors import IllegalCombination, InvalidRecords, Refused
@@ -34,7 +33,7 @@ By = Literal["segment", "head"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expired:
+class ExpireResult:
     """The log after the deletion.
 
     Args:
@@ -63,7 +62,7 @@ def expire(
     exact: bool = False,
     active: bool = True,
     modified_ms: Sequence[int] | None = None,
-) -> Expired:
+) -> ExpireResult:
     """Delete records older than before_ms, starting with the oldest segment.
 
     Raises Refused if modified_ms is needed and missing, CorruptLog, InvalidRecords, IllegalCombination.
@@ -104,7 +103,7 @@ def expire(
         gone = int(np.searchsorted(rows["position"], head))
         left = len(rows) - gone
         work += Work(dropped=gone, shifted=left if head else 0, untouched=0 if head else left)
-    return Expired(segments=tuple(kept), deleted_segments=first, head_bytes=head, work=work)
+    return ExpireResult(segments=tuple(kept), deleted_segments=first, head_bytes=head, work=work)
 
 
 class _Alive(NamedTuple):

@@ -24,7 +24,6 @@ from kfbench.codecs import Dictionary
 from kfbench.errors import InvalidRecords
 from kfbench.formats import BY_MAGIC, Entries, Format
 from kfbench.limits import Limits
-from kfbench.log.dictionaries import ATTRIBUTES_LOW_AT
 
 Scan = Literal["batches", "never"]
 SCANS: Final = ("batches", "never")
@@ -32,7 +31,7 @@ NEWEST_MAGIC: Final = max(magic for magic, fmt in BY_MAGIC.items() if fmt.has_br
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fetched:
+class FetchResult:
     """The bytes sent to a consumer.
 
     Args:
@@ -69,10 +68,9 @@ def fetch(
     first_offset: int = 0,
     scan: Scan = "batches",
     lossy: bool = False,
-    without_dictionaries: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Fetched:
+) -> FetchResult:
     """Return the bytes for a consumer that knows the format `reader` and older ones. Raise the errors of `convert`.
 
     In the result, `work.read_bytes` is 0 if no batch was read. `work.untouched` counts the batches whose magic was read
@@ -83,33 +81,29 @@ def fetch(
         first_offset: the consumer's position. See `convert`.
         scan: "batches" or "never", see the module.
         lossy, limits, dictionaries: see `convert`.
-        without_dictionaries: the reader does not know codec 5, so batches with a dictionary become plain zstd. With
-            scan="never" the broker looks for them only then.
     """
     if scan not in SCANS:
         raise InvalidRecords(f'scan: "batches" or "never" is wanted, not {scan!r}')
     to, stored, data = find(reader), None if fmt is None else find(fmt), bytes_of(log)
     scanned = Work()
-    if scan == "never" and not without_dictionaries:
+    if scan == "never":
         fits = _knows(to, stored)
     else:
         entries = Entries.of(data)
         entries.errors("raise")
-        wanted = Conversion(to=to, fmt=stored, keep_older=True, without_dictionaries=without_dictionaries)
-        stays = wanted.stays(data, entries.positions, entries.magics)
+        stays = Conversion(to=to, fmt=stored, keep_older=True).stays(data, entries.positions, entries.magics)
         fits = bool(stays.all())
         seen = len(stays) if fits else int(np.argmin(stays)) + 1
-        header_bytes = ATTRIBUTES_LOW_AT + 1 if without_dictionaries else HEADER_BYTES
-        scanned = Work(untouched=seen if fits else 0, read_bytes=header_bytes * seen)
+        scanned = Work(untouched=seen if fits else 0, read_bytes=HEADER_BYTES * seen)
     if fits:
         positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scanned.batches else None
-        return Fetched(data=data, zero_copy=True, converted_records=0, work=scanned, known_positions=positions)
+        return FetchResult(data=data, zero_copy=True, converted_records=0, work=scanned, known_positions=positions)
     source = None if stored is not None and stored.is_told_by_magic else stored  # the log may also hold older batches
     converted = convert(
         log, to, fmt=source, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits,
-        without_dictionaries=without_dictionaries, dictionaries=dictionaries,
+        dictionaries=dictionaries,
     )  # fmt: skip
-    return Fetched(
+    return FetchResult(
         data=converted.data,
         zero_copy=False,
         converted_records=converted.converted_records,

@@ -7,7 +7,7 @@ lists the part of a batch that it must read to find this out:
 | source | part to read |
 |---|---|
 | kip98 | the payload, decompressed: a header has no record count, so gaps between offsets (holes) do not show |
-| partitions are kept (`partitions=1`; MirrorMaker 2), or records have no key (`keyed=False`) | nothing |
+| partitions are kept (`partitions=1`; MirrorMaker 2) | nothing |
 | enriched, tag 34 off | the header |
 | v3, headers first | the metadata, decompressed, if there is no key |
 | any other compressed batch | the payload, decompressed |
@@ -48,10 +48,9 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
-from kfbench.broker.batch_headers import NOT_IN_HEADER, dialect_of, headers
-from kfbench.broker.retention import history_of
-from kfbench.broker.source import bytes_of, find
-from kfbench.broker.work import Built, NewLog, Slices, Work, build, spliced
+from kfbench.broker.compact import history_of
+from kfbench.broker.source import NOT_IN_HEADER, bytes_of, dialect_of, find, headers
+from kfbench.broker.work import NewBatches, NewLog, Slices, Work, build, splice
 from kfbench.codecs import Allowance, Dictionary, rebuilt_as
 from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
@@ -59,16 +58,15 @@ from kfbench.kernels.broker import mirroring
 from kfbench.kernels.formats.scan import ENRICHED, KIP98
 from kfbench.layouts import HEADERS_FIRST_BIT, NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind
+from kfbench.log.writing import BatchEncoding
 from kfbench.records import Records
 
-MESSAGE_MAX_BYTES: Final = 1_048_588  # message.max.bytes
 REBUILT: Final = -1  # a value instead of a partition's number: the batch is rebuilt
 DROPPED: Final = -2  # a value instead of a partition's number: the batch is left out
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mirrored(NewLog):
+class MirrorResult(NewLog):
     """The bytes produced to the destination: the batches of partition 0, then those of partition 1, and so on.
 
     Args:
@@ -77,13 +75,11 @@ class Mirrored(NewLog):
         bounds: the number of the first batch of each partition, and the end, int64[partitions + 1].
         handed_on: number of source batches that were forwarded.
         aborted: number of source batches that were dropped because their transaction was aborted.
-        too_large: number of new batches above max_bytes, which a broker refuses.
     """
 
     bounds: Int64
     handed_on: int
     aborted: int
-    too_large: int
 
     @property
     def partitions(self) -> list[EncodedLog]:
@@ -97,17 +93,15 @@ def mirror(
     fmt: Format | str,
     *,
     partitions: int = 1,
-    keyed: bool | None = None,
     pass_through: bool = True,
     reset_offsets: bool = True,
     first_offset: int = 0,
     batch_size: int = 100,
     codec: str | None = None,
     level: int | None = None,
-    max_bytes: int = MESSAGE_MAX_BYTES,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Mirrored:
+) -> MirrorResult:
     """Mirror one partition of the source to `partitions` at the destination.
 
     A record with a key goes to the partition that Kafka's default partitioner chooses. Records without a key go to the
@@ -116,22 +110,19 @@ def mirror(
     Args:
         fmt: the format of the log and of new batches.
         partitions: number of partitions at the destination.
-        keyed: False: no record has a key. True: any record may have one. None: the mirror looks for keys, in the part
-            of each batch that the module's table lists.
         pass_through: False: every batch is rebuilt.
         reset_offsets: turn tag 33 of enriched sets off.
         first_offset: the offset from which the log was read, at most the offset of its first record. It is used for
             compressed sets of v1.
         batch_size: number of records per new batch.
         codec, level: codec and level of new batches. codec None: the codec of the first rebuilt batch.
-        max_bytes: largest batch that the destination accepts (`message.max.bytes`).
         dictionaries: the zstd dictionaries of the source. New batches have none.
     """
     for name, value in (("partitions", partitions), ("batch_size", batch_size)):
         if value < 1:
             raise InvalidConfig(f"{name}: {value} is below 1")
-    source = Source(bytes_of(log), find(fmt), limits, dictionaries)
-    routes = _routes(source, partitions, keyed, pass_through)
+    source = SourceLog(bytes_of(log), find(fmt), limits, dictionaries)
+    routes = _routes(source, partitions, pass_through)
     handed_on, batches = np.flatnonzero(routes.goes >= 0), len(source.rows)
     # A place is one number made of a partition and a source batch: partition * batches + batch. It gives the order.
     handed_on_places = routes.goes[handed_on] * batches + handed_on
@@ -149,16 +140,15 @@ def mirror(
     numbers = np.argsort(order)  # the number of each batch in the result: of the forwarded ones, then of the new ones
     starts, sizes = source.rows["position"][handed_on], source.rows["size_bytes"][handed_on]
     passed, made = numbers[: len(handed_on)], numbers[len(handed_on) :]
-    produced = spliced(len(order), [Slices(source.data, starts, starts + sizes, passed), Slices.of(new.log, made)])
+    produced = splice(len(order), [Slices(source.data, starts, starts + sizes, passed), Slices.of(new.log, made)])
     changes = _make_ready(source.fmt, produced, passed, source.sent_offsets(first_offset)[handed_on], reset_offsets)
     source.is_read[handed_on] = True
-    return Mirrored(
+    return MirrorResult(
         data=produced.data,
         positions=produced.positions,
         bounds=np.searchsorted(places[order], np.arange(partitions + 1) * batches),
         handed_on=len(handed_on),
         aborted=int(routes.aborted.sum()),
-        too_large=int((np.diff(new.log.positions) > max_bytes).sum()),
         work=changes
         + Work(
             rewritten=int((routes.goes == REBUILT).sum()),
@@ -172,7 +162,7 @@ def mirror(
     )
 
 
-class Source:
+class SourceLog:
     """The log that is mirrored, with counters of the parts that were read."""
 
     def __init__(self, data: Bytes, fmt: Format, limits: Limits | None, dictionaries: Iterable[Dictionary]) -> None:
@@ -267,7 +257,7 @@ class Source:
         self.decompressed_bytes += before - self.allowance.log_bytes
         return decoded
 
-    def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> Built:
+    def encode(self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None) -> NewBatches:
         """Encode some records in new batches.
 
         Args:
@@ -279,7 +269,7 @@ class Source:
         picked = records.take(wanted).at_offsets(offsets)
         if not len(wanted):
             bounds = np.zeros(1, np.int64)
-        kinds = [Kind(fmt=self.fmt, codec=codec, level=level)]
+        kinds = [BatchEncoding(fmt=self.fmt, codec=codec, level=level)]
         number = np.zeros(len(bounds) - 1, np.int64)
         return build(picked, bounds, NO_FIELDS, number, kinds)
 
@@ -291,7 +281,7 @@ class Source:
             positions = np.append(0, np.cumsum(sizes))
             return EncodedLog(data=read_only(self.data[: positions[-1]]), positions=positions)
         numbers = np.arange(len(batches))
-        log = spliced(len(batches), [Slices(self.data, starts, starts + sizes, numbers)])
+        log = splice(len(batches), [Slices(self.data, starts, starts + sizes, numbers)])
         return EncodedLog(data=read_only(log.data), positions=log.positions)
 
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
@@ -318,22 +308,20 @@ class _Routes(NamedTuple):
     target: Int64
 
 
-def _routes(source: Source, partitions: int, keyed: bool | None, pass_through: bool) -> _Routes:
+def _routes(source: SourceLog, partitions: int, pass_through: bool) -> _Routes:
     """Find the destination of each batch. Decode only the batches whose headers do not decide it."""
     rows, dialect, aborted = source.rows, dialect_of(source.fmt), source.aborted
     batch_partitions = np.arange(len(rows)) % partitions  # for records without a key
     goes = np.full(len(rows), REBUILT)
     goes[rows["is_control"] | source.is_empty | aborted] = DROPPED
     may_pass = pass_through & ~rows["is_append_time"] & ~source.has_holes & (goes != DROPPED)
-    is_kept = partitions == 1 or keyed is False  # keys do not matter
+    is_kept = partitions == 1  # keys do not matter
     if dialect == KIP98:
         settled = may_pass & (rows["last_offset"] == rows["base_offset"]) & is_kept
-    elif is_kept:
-        settled = may_pass
     else:
-        settled = may_pass & (rows["keys"] == 0) & (keyed is None)
+        settled = may_pass & (is_kept | (rows["keys"] == 0))
     goes[settled] = batch_partitions[settled]
-    if partitions > 1 and keyed is None and source.fmt.features & HEADERS_FIRST_BIT:
+    if not is_kept and source.fmt.features & HEADERS_FIRST_BIT:
         looked_at = np.flatnonzero((goes == REBUILT) & may_pass & (rows["codec"] > 0))
         keyless = looked_at[~source.any_key(looked_at)]
         goes[keyless] = batch_partitions[keyless]

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes
 from kfbench.batches import DecodedMetadata, EncodedLog
-from kfbench.broker.batch_headers import headers
-from kfbench.broker.source import bytes_of, find
+from kfbench.broker.source import bytes_of, find, headers
 from kfbench.broker.time_index import TimeIndex
 from kfbench.broker.work import Work
 from kfbench.codecs import Dictionary
@@ -31,7 +30,7 @@ from kfbench.limits import Limits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SeekResult:
     """The batch that was found, at byte `position`, and in a search by time the record in it.
 
     Args:
@@ -62,7 +61,7 @@ def seek_offset(
     base_offset: bool = False,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Found | None:
+) -> SeekResult | None:
     """Find the first batch whose last offset is `offset` or more; None: the log ends before it.
 
     Checksums are checked only in batches that are decoded. Raises CorruptLog.
@@ -73,9 +72,9 @@ def seek_offset(
         base_offset: also find the first offset of the batch. For this a compressed set of v0 or v1 is decoded.
 
     Returns:
-        The batch. In an enriched set `Found.offset` is a lower bound of the last offset.
+        The batch. In an enriched set `SeekResult.offset` is a lower bound of the last offset.
     """
-    search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits, dictionaries)
+    search = _Search(bytes_of(log), None if fmt is None else find(fmt), index, limits, dictionaries)
     start = index.by_offset(offset) if index else 0
     rows = headers(search.data, search.fmt, start, to_offset=offset)
     search.pass_by(rows)
@@ -94,15 +93,7 @@ def seek_offset(
     first = None if row["base_offset"] == UNSET else int(row["base_offset"])
     if first is None and base_offset:
         first = int(search.open(row).offsets[0])
-    return Found(
-        position=int(row["position"]),
-        size_bytes=int(row["size_bytes"]),
-        offset=int(row["last_offset"]),
-        base_offset=first,
-        timestamp_ms=None,
-        work=search.work,
-        index_bytes=index.lookup_bytes if index else 0,
-    )
+    return search.result_at(row, int(row["last_offset"]), first)
 
 
 def seek_time(
@@ -114,7 +105,7 @@ def seek_time(
     start_offset: int = 0,
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
-) -> Found | None:
+) -> SeekResult | None:
     """Find the first record of this time or later, from start_offset on; None: there is none.
 
     Only the metadata of a batch with headers first is decompressed. Any other batch is decompressed completely; Kafka's
@@ -122,7 +113,7 @@ def seek_time(
 
     Raises CorruptLog. Raises Refused if all batches are v0.
     """
-    search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits, dictionaries)
+    search = _Search(bytes_of(log), None if fmt is None else find(fmt), index, limits, dictionaries)
     if search.fmt is not None and not search.fmt.capabilities.timestamps:
         raise _without_timestamps()
     position = index.by_time(timestamp_ms) if index else 0
@@ -144,15 +135,8 @@ def seek_time(
         inside = search.open(row)
         found = np.flatnonzero((inside.timestamps_ms >= timestamp_ms) & (inside.offsets >= start_offset))
         if len(found):
-            return Found(
-                position=int(row["position"]),
-                size_bytes=int(row["size_bytes"]),
-                offset=int(inside.offsets[found[0]]),
-                base_offset=int(inside.offsets[0]) if row["base_offset"] == UNSET else int(row["base_offset"]),
-                timestamp_ms=int(inside.timestamps_ms[found[0]]),
-                work=search.work,
-                index_bytes=index.lookup_bytes if index else 0,
-            )
+            first = int(inside.offsets[0]) if row["base_offset"] == UNSET else int(row["base_offset"])
+            return search.result_at(row, int(inside.offsets[found[0]]), first, int(inside.timestamps_ms[found[0]]))
     if has_only_v0 and passed:
         raise _without_timestamps()
     return None
@@ -166,12 +150,24 @@ def _without_timestamps() -> Refused:
 class _Search:
     data: Bytes
     fmt: Format | None
+    index: TimeIndex | None
     limits: Limits | None
     dictionaries: Iterable[Dictionary]
     work: Work = field(default_factory=Work)
 
     def pass_by(self, rows: NDArray[np.void]) -> None:
         self.work += Work(untouched=len(rows), read_bytes=int(rows["header_bytes"].sum()))
+
+    def result_at(self, row: Any, offset: int, base_offset: int | None, timestamp_ms: int | None = None) -> SeekResult:
+        return SeekResult(
+            position=int(row["position"]),
+            size_bytes=int(row["size_bytes"]),
+            offset=offset,
+            base_offset=base_offset,
+            timestamp_ms=timestamp_ms,
+            work=self.work,
+            index_bytes=self.index.lookup_bytes if self.index else 0,
+        )
 
     def open(self, row: Any) -> DecodedMetadata:
         """Decode the metadata of the records in one batch. row: its header row. Raise CorruptLog."""

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.batches import EncodedLog
-from kfbench.broker.batch_headers import headers
-from kfbench.broker.source import bytes_of, find
+from kfbench.broker.source import bytes_of, find, headers
 from kfbench.broker.work import Work
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
@@ -59,7 +58,7 @@ class TimeIndex:
     def of_headers(cls, rows: NDArray[np.void], interval_bytes: int = INTERVAL_BYTES) -> Self:
         """Build the index from the header rows (dtype HEADER) of all batches."""
         largest = np.maximum.accumulate(rows["max_timestamp_ms"])
-        entries = _spaced(rows["position"], interval_bytes)
+        entries = _spaced_entries(rows["position"], interval_bytes)
         return cls(
             offsets=rows["last_offset"][entries],
             timestamps_ms=largest[entries],
@@ -92,7 +91,7 @@ class TimeIndex:
         return int(self.positions[entries - 1]) if entries else 0
 
 
-def _spaced(positions: Int64, interval_bytes: int) -> Int64:
+def _spaced_entries(positions: Int64, interval_bytes: int) -> Int64:
     if interval_bytes <= 0:
         return np.arange(1, len(positions))
     found, last = list[int](), 0

@@ -41,7 +41,7 @@ MOST_BYTES: Final = 2**31 - 1  # positions in a segment are int32 (`FileRecords`
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upgraded:
+class UpgradeResult:
     """The result of an upgrade.
 
     Args:
@@ -68,7 +68,7 @@ def upgrade(
     lossy: bool = False,
     chunk_bytes: int = PIECE_BYTES,
     limits: Limits | None = None,
-) -> Upgraded:
+) -> UpgradeResult:
     """Convert a segment file to the format `to`, as `convert` does. Memory is bounded by `chunk_bytes`.
 
     Batches that already have the format are read, checked and copied. After an error the segment is unchanged.
@@ -93,7 +93,7 @@ def upgrade(
         with _locked(name) as segment:
             Path(name + SUFFIX).unlink(missing_ok=True)
             try:
-                return _upgraded(name, segment, conversion, chunk_bytes, limits)
+                return _upgrade(name, segment, conversion, chunk_bytes, limits)
             except BaseException:
                 Path(name + SUFFIX).unlink(missing_ok=True)
                 raise
@@ -126,7 +126,7 @@ def _locked(name: str) -> Iterator[int]:
         os.close(segment)
 
 
-def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int, limits: Limits | None) -> Upgraded:
+def _upgrade(name: str, segment: int, conversion: Conversion, chunk_bytes: int, limits: Limits | None) -> UpgradeResult:
     before = os.fstat(segment)
     allowance = Allowance.of(before.st_size, limits)
     out, after_bytes, records, work = -1, 0, 0, Work()
@@ -161,7 +161,7 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise KfbenchError(f"{name}: was written to meanwhile; an active segment cannot be upgraded")
         _replace_segment(name)
-    return Upgraded(
+    return UpgradeResult(
         path=name,
         before_bytes=before.st_size,
         after_bytes=after_bytes,

@@ -9,25 +9,38 @@ other than the given format's, an undecodable payload, more than the limits allo
 Batches of kip98 and v3 follow the rules of v2. Enriched messages follow the rules of v1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
-from kfbench.broker.source import of_magic
-from kfbench.broker.topic import TopicSettings
+from kfbench.broker.source import find, of_magic
 from kfbench.codecs import CODECS, Allowance, codec_names
-from kfbench.errors import CorruptLog, IllegalCombination, MissingDictionary, Refused
+from kfbench.codecs import find as find_codec
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, MissingDictionary, Refused
 from kfbench.formats import Entries, Format, Reading
 from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.wire import status
-from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT, NO_TIMESTAMP, TAGGED_BIT, V3_FEATURES_MASK
+from kfbench.layouts import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADERS_FIRST_BIT,
+    NO_PARTITION_LEADER_EPOCH,
+    NO_TIMESTAMP,
+    TAGGED_BIT,
+    V3_FEATURES_MASK,
+)
 from kfbench.log.writing import runs
 
 INVALID_RECORD: Final = "INVALID_RECORD"
+Origin = Literal["client", "coordinator"]
+ORIGINS: Final = ("client", "coordinator")
+TIMESTAMP_TYPES: Final = ("create", "append")
+LAST_INT32, FIRST_INT64, LAST_INT64 = 2**31 - 1, -(2**63), 2**63 - 1
 
 _CORRUPT: Final = {status.PROMISES[state] for state in (status.SIZE, status.CRC, status.INNER_CRC)}
 _UNREADABLE: Final = tuple(  # a broker answers these with UNKNOWN_SERVER_ERROR
@@ -37,6 +50,84 @@ _UNREADABLE: Final = tuple(  # a broker answers these with UNKNOWN_SERVER_ERROR
         status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES, status.LIMIT_FIELD,
     )
 )  # fmt: skip
+
+
+class TopicSettings:
+    """The options of `append`, after they were checked.
+
+    Attributes:
+        to: the log's format; None: each request keeps its format.
+        codec: the number of the log's codec; None: each request keeps its codec.
+        level: the codec's level.
+        is_append: True: the topic stores append times. False: create times.
+        now_ms: the broker's clock.
+        epoch: the partition leader epoch.
+        from_client: the sender is a client, which may not write control records.
+        from_zero: the offsets of a request must begin at 0.
+        earliest_ms, latest_ms: the first and the last create time that is accepted.
+        is_keyed: the topic is compacted, so each record needs a key.
+    """
+
+    def __init__(
+        self,
+        *,
+        to: Format | str | None,
+        codec: str | None,
+        level: int | None,
+        timestamp_type: str,
+        now_ms: int | None,
+        partition_leader_epoch: int,
+        origin: str,
+        before_max_ms: int | None,
+        after_max_ms: int | None,
+        compacted: bool,
+        from_zero: bool,
+        lossy: bool,
+    ) -> None:
+        """Check the options of `append`. Raise InvalidConfig, IllegalCombination."""
+        self.is_append = _one_of("timestamp_type", timestamp_type, TIMESTAMP_TYPES) == "append"
+        if now_ms is None and (self.is_append or before_max_ms is not None or after_max_ms is not None):
+            raise InvalidConfig("now_ms: append time and limits of create time need the broker's clock")
+        self.now_ms = NO_TIMESTAMP if now_ms is None else whole_number("now_ms", now_ms)
+        self.earliest_ms, self.latest_ms = FIRST_INT64, LAST_INT64
+        if before_max_ms is not None:
+            self.earliest_ms = self.now_ms - whole_number("before_max_ms", before_max_ms)
+        if after_max_ms is not None:
+            self.latest_ms = min(self.now_ms + whole_number("after_max_ms", after_max_ms), LAST_INT64)
+        self.to = None if to is None else find(to)
+        self.codec = None if codec is None else find_codec(codec, level).id
+        self.epoch = whole_number(
+            "partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH, LAST_INT32
+        )
+        self.from_client = _one_of("origin", origin, ORIGINS) == "client"
+        self.level, self.from_zero, self.is_keyed, self.lossy = level, from_zero, compacted, lossy
+
+    def is_plain_marker(self, traits: Int64) -> NDArray[np.bool_]:
+        """Return for each request True if it is a control batch without a codec.
+
+        The topic's codec is not applied to it. If the topic has no codec, all items are False. traits: see `Requests`.
+        """
+        found: NDArray[np.bool_] = (traits & (CODEC_MASK | CONTROL_BIT) == CONTROL_BIT) & bool(self.codec)
+        return found
+
+    def codecs(self, traits: Int64) -> Int64:
+        """Return the number of the codec that each request gets in the log. traits: attribute bits, see `Requests`."""
+        if self.codec is None:
+            return traits & CODEC_MASK
+        return np.where(self.is_plain_marker(traits), 0, self.codec)
+
+
+def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise InvalidConfig(f"{name}: {' or '.join(choices)} is wanted, not {value!r}")
+    return value
+
+
+def whole_number(name: str, value: int | np.integer[Any], least: int = 0, most: int = LAST_INT64) -> int:
+    """Return an option as an int. Raise InvalidConfig unless it is a whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InvalidConfig(f"{name}: a whole number from {least} to {most} is wanted, not {value!r}")
+    return int(value)
 
 
 class Requests(NamedTuple):
@@ -57,7 +148,7 @@ class Requests(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RequestRun:
     """Consecutive valid requests of one format.
 
     Args:
@@ -96,7 +187,7 @@ class Run:
         return len(self.bounds) == len(self.read.positions)
 
 
-def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests:
+def split_requests(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests:
     """Split the bytes into requests. Raise CorruptLog and Refused.
 
     source: the format of the requests; None: found by their magic.
@@ -120,10 +211,12 @@ def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests
     return Requests(data, entries, firsts, traits)
 
 
-def checked_runs(requests: Requests, source: Format | None, topic: TopicSettings, allowance: Allowance) -> list[Run]:
+def checked_runs(
+    requests: Requests, source: Format | None, topic: TopicSettings, allowance: Allowance
+) -> list[RequestRun]:
     """Read and check all requests. Return them as runs of one format. Raise CorruptLog and Refused."""
     entries, firsts, traits = requests.entries, requests.firsts, requests.traits
-    found: list[Run] = []
+    found: list[RequestRun] = []
     layouts = traits & ~(CODEC_MASK | CONTROL_BIT)
     for lo, hi in runs(layouts) if (layouts != layouts[:1]).any() or not len(layouts) else [(0, len(layouts))]:
         at, magic = int(entries.positions[firsts[lo]]), int(entries.magics[firsts[lo]])
@@ -147,7 +240,7 @@ def checked_runs(requests: Requests, source: Format | None, topic: TopicSettings
         # Only the metadata of requests that are not rebuilt is needed, if it can be read without the payload.
         for first, end in runs(is_same) if features & HEADERS_FIRST_BIT else [(0, hi - lo)]:
             part = slice(lo + first, lo + end)
-            found.append(_checked(requests, part, fmt, to, is_same[first:end], topic, allowance))
+            found.append(_check_requests(requests, part, fmt, to, is_same[first:end], topic, allowance))
     return found
 
 
@@ -162,7 +255,7 @@ def _is_same_format(fmt: Format, to: Format, features: int, is_guessed: bool) ->
     return to is fmt and features == to.features & V3_FEATURES_MASK
 
 
-def _checked(
+def _check_requests(
     requests: Requests,
     part: slice,
     fmt: Format,
@@ -170,7 +263,7 @@ def _checked(
     is_same: NDArray[np.bool_],
     topic: TopicSettings,
     allowance: Allowance,
-) -> Run:
+) -> RequestRun:
     """Read and check some requests of one format, and decide which are rebuilt.
 
     Args:
@@ -184,7 +277,7 @@ def _checked(
     before = replace(allowance)
     found = _read(fmt, data, positions, not is_same.all(), allowance, topic)
     times_ms, decompressed_bytes = _claimed_times(found), before.log_bytes - allowance.log_bytes
-    latest_ms, in_order = _check(fmt, found, times_ms, decompressed_bytes > 0, topic)
+    latest_ms, in_order = _check_batches(fmt, found, times_ms, decompressed_bytes > 0, topic)
     codecs, stays = topic.codecs(traits), is_same
     if fmt.appending.is_only_path and not in_order.all():
         promise = f"offsets do not rise by one, or the largest create time is not the maximum of the {fmt.name} batch"
@@ -199,7 +292,7 @@ def _checked(
             allowance.read_again(before)
             found = _read(fmt, data, positions, True, allowance, topic)
             decompressed_bytes += before.log_bytes - allowance.log_bytes
-    return Run(
+    return RequestRun(
         fmt=fmt,
         read=found,
         timestamps_ms=times_ms,
@@ -263,7 +356,7 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, topi
 
 
 class Checked(NamedTuple):
-    """The result of `_check`, one item per batch.
+    """The result of `_check_batches`, one item per batch.
 
     Args:
         latest_ms: the largest timestamp, -1 or more.
@@ -274,7 +367,7 @@ class Checked(NamedTuple):
     in_order: NDArray[np.bool_]
 
 
-def _check(fmt: Format, read: Reading, times_ms: Int64, any_codec: bool, topic: TopicSettings) -> Checked:
+def _check_batches(fmt: Format, read: Reading, times_ms: Int64, any_codec: bool, topic: TopicSettings) -> Checked:
     """Check headers and records of batches. Raise Refused for the first one that breaks a rule of the topic.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.kernels.wire import frames
-from kfbench.log.writing import Kind, codec_bytes, write_batches
+from kfbench.log.writing import BatchEncoding, codec_bytes, write_batches
 from kfbench.records import Records
 
 CREATE_TIMES: Final = "create timestamps"  # the name of a loss: an append time replaced the producer's time
@@ -71,7 +71,7 @@ class NewLog:
         return EncodedLog(data=self.data, positions=self.positions, losses=dict(self.work.losses))
 
 
-class Built(NamedTuple):
+class NewBatches(NamedTuple):
     """Newly encoded batches. plain_bytes: their number of bytes before compression, in batches with a codec."""
 
     log: EncodedLog
@@ -79,11 +79,16 @@ class Built(NamedTuple):
 
 
 def build(
-    records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind], lossy: bool = False
-) -> Built:
+    records: Records,
+    bounds: Int64,
+    fields: BatchFields,
+    number: Int64,
+    kinds: Sequence[BatchEncoding],
+    lossy: bool = False,
+) -> NewBatches:
     """Encode batches as `write_batches` does. Raise its errors."""
     log = write_batches(records, bounds, fields, number, kinds, lossy)
-    return Built(log, codec_bytes(records, bounds, fields, number, kinds))
+    return NewBatches(log, codec_bytes(records, bounds, fields, number, kinds))
 
 
 class Slices(NamedTuple):
@@ -99,7 +104,7 @@ class Slices(NamedTuple):
         return cls(log.data, log.positions[:-1], log.positions[1:], numbers)
 
 
-def spliced(items: int, parts: Sequence[Slices]) -> EncodedLog:
+def splice(items: int, parts: Sequence[Slices]) -> EncodedLog:
     """Copy the items of all parts into a new buffer, in the order of their numbers. Each item is in one part."""
     positions = np.zeros(items + 1, np.int64)
     for part in parts:

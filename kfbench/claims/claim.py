@@ -14,7 +14,7 @@ Fields: TypeAlias = Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class CheckedClaim:
     """A published figure that was compared with the real one.
 
     Args:
@@ -43,11 +43,11 @@ class ClaimsTable:
 
     name: str
     source: str
-    rows: tuple[Claim, ...]
+    rows: tuple[CheckedClaim, ...]
     remarks: tuple[str, ...] = ()  # errors in the document's text, not in a figure
 
     @property
-    def differing(self) -> tuple[Claim, ...]:
+    def differing(self) -> tuple[CheckedClaim, ...]:
         return tuple(row for row in self.rows if not row.holds)
 
     @property
@@ -96,8 +96,8 @@ class ClaimsTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
-    """A published figure, and the way to measure its real value.
+class Claim:
+    """A figure that a document publishes, and the way to measure its real value.
 
     The texts real, shipped, because and remark are templates: `{name}` is replaced by the field of this name.
 
@@ -117,13 +117,13 @@ class Published:
     shipped: str = ""
     holds: Callable[[Numbers], bool] | None = None
 
-    def check(self) -> Claim:
+    def check(self) -> CheckedClaim:
         """Measure the real figure and compare it with the published one."""
         fields = self.fields()
         values = {name: value for name, value in fields.items() if not isinstance(value, str)}
         real = self.real.format_map(fields)
         holds = self.holds(values) if self.holds else real == self.published
-        return Claim(
+        return CheckedClaim(
             claim=self.claim,
             published=self.published,
             real=real,

@@ -4,13 +4,13 @@ from typing import Final
 
 import numpy as np
 
-from kfbench.claims.claim import ClaimsTable, Fields, Published
+from kfbench.claims.claim import Claim, ClaimsTable, Fields
 from kfbench.claims.example import (
-    changed_bytes,
     compressed_set,
-    inner_offsets,
-    numbered,
+    numbered_records,
+    only_offset_changes,
     overhead_bytes,
+    relative_offsets,
     steps,
     stored_offset,
 )
@@ -22,13 +22,13 @@ ENTRY_FIELD: Final = {True: "Offset, then MessageSize", False: "MessageSize, the
 
 
 def _largest_codec_bits() -> int:
-    v0, one = FORMATS["v0"], numbered(7, 1)
+    v0, one = FORMATS["v0"], numbered_records(7, 1)
     attributes = position(V0_MESSAGE, "attributes")
     return max(int(v0.encode(one, codec=codec).data[attributes]) for codec in v0.capabilities.codecs)
 
 
 def _message_overheads(*names: str) -> dict[str, int]:
-    return {name: overhead_bytes(name, numbered(7, 1).shapes) for name in names}
+    return {name: overhead_bytes(name, numbered_records(7, 1).shapes) for name in names}
 
 
 def _grown_bytes() -> Fields:
@@ -53,18 +53,18 @@ def _distinct_times(name: str) -> int:
     return len(np.unique(decoded.records.timestamps_ms))
 
 
-PUBLISHED: Final = (
-    Published(
+CLAIMS: Final = (
+    Claim(
         claim="an entry starts with",
         published=ENTRY_FIELD[False],
         fields=lambda: {
-            "first_8_bytes": (first := stored_offset(bytes(FORMATS["v0"].encode(numbered(7, 1)).data))),
+            "first_8_bytes": (first := stored_offset(bytes(FORMATS["v0"].encode(numbered_records(7, 1)).data))),
             "order": ENTRY_FIELD[first == 7],
         },
         real="{order}",
         because="the offset (int64) comes first on the wire and on disk, and then the size",
     ),
-    Published(
+    Claim(
         claim="the lowest 2 attribute bits hold the codec (current format)",
         published="at most 3",
         fields=lambda: {"most": _largest_codec_bits()},
@@ -72,7 +72,7 @@ PUBLISHED: Final = (
         holds=lambda values: values["most"] <= 3,
         because="a codec's number takes more bits",
     ),
-    Published(
+    Claim(
         claim="metadata grows in the best case",
         published="by 8 bytes, to 34",
         fields=_grown_bytes,
@@ -80,7 +80,7 @@ PUBLISHED: Final = (
         because="a message without tags costs something else",
         remark="v1 as shipped takes {v1}, and its 8 bytes are a millisecond timestamp",
     ),
-    Published(
+    Claim(
         claim="offset of a compressed set",
         published="that of its first message",
         fields=lambda: {"enriched": stored_offset(compressed_set("enriched"))},
@@ -89,26 +89,16 @@ PUBLISHED: Final = (
         because="another message's offset is stored",
         remark="v1 as shipped stores the last one's",
     ),
-    Published(
-        claim="inner messages carry offsets relative to it",
-        published="0, 1, 2",
-        fields=lambda: inner_offsets(_wrapper_value()),
-        real="{inner_0}, {inner_1}, {inner_2}",
-        because="the inner offsets count from somewhere else",
-    ),
-    Published(
-        claim="to assign offsets the broker sets the set's offset only",
-        published="no other byte",
-        fields=lambda: changed_bytes("v0", "enriched"),
-        real="{enriched} other bytes (v0: {v0})",
-        holds=lambda values: values["enriched"] == 0,
-        because="bytes beyond the offset depend on it",
+    relative_offsets("inner messages carry offsets relative to it", _wrapper_value),
+    only_offset_changes(
+        "to assign offsets the broker sets the set's offset only",
+        "enriched",
         remark="nothing is decompressed, as in the text, if nobody checks the messages. Brokers of v1 and v2 do",
     ),
 )
 
 
-def enriched() -> ClaimsTable:
+def claims_table() -> ClaimsTable:
     """Compare the figures of the enriched metadata proposal with the real ones."""
     kept, kept_by_tag = (_distinct_times(name) for name in ("enriched", "enriched-ms"))
     without_tag, with_tag = _message_overheads("enriched", "enriched-ms").values()
@@ -124,5 +114,5 @@ def enriched() -> ClaimsTable:
         f"The tags of a compressed set take {tags_bytes} bytes here. "
         "The text gives no ids for two of them, so we chose them."
     )
-    rows = tuple(each.check() for each in PUBLISHED)
+    rows = tuple(each.check() for each in CLAIMS)
     return ClaimsTable(name="enriched", source="Kafka Enriched Message Metadata", rows=rows, remarks=(seconds, unknown))

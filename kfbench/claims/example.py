@@ -4,6 +4,7 @@ KIP-98 and KIP-931 have the same example. Its overhead is all bytes except keys 
 format are checked with compressed sets of three small messages, read field by field.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kfbench.claims.claim import Claim
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.records import Records, Shapes
@@ -95,7 +97,7 @@ def record_bytes(name: str) -> Extremes:
     return Extremes(overhead_bytes(name, narrow) - first, overhead_bytes(name, wide) - first)
 
 
-def numbered(first_offset: int, count: int) -> Records:
+def numbered_records(first_offset: int, count: int) -> Records:
     """Return `count` small records whose offsets begin at `first_offset` and rise by one."""
     values = [b"value %d" % i for i in range(count)]
     return Records.from_lists(values, offsets=list(range(first_offset, first_offset + count)))
@@ -103,7 +105,7 @@ def numbered(first_offset: int, count: int) -> Records:
 
 def compressed_set(name: str, first_offset: int = FIRST_OFFSET) -> bytes:
     """Return three messages as one wrapper message, compressed with gzip."""
-    return bytes(FORMATS[name].encode(numbered(first_offset, 3), codec="gzip").data)
+    return bytes(FORMATS[name].encode(numbered_records(first_offset, 3), codec="gzip").data)
 
 
 def stored_offset(entry: bytes) -> int:
@@ -111,22 +113,45 @@ def stored_offset(entry: bytes) -> int:
     return int.from_bytes(entry[:8], "big")
 
 
-def inner_offsets(compressed: bytes) -> dict[str, int]:
-    """Return the offset field of each entry of a compressed message set (entry: offset i64, size i32, message)."""
-    entries: bytes = CODECS["gzip"].decompress(compressed, LIMIT_BYTES)
-    offsets, at = [], 0
-    while at < len(entries):
-        offsets.append(stored_offset(entries[at:]))
-        at += 12 + int.from_bytes(entries[at + 8 : at + 12], "big")
-    return {f"inner_{i}": offset for i, offset in enumerate(offsets)}
+def relative_offsets(claim: str, compressed: Callable[[], bytes]) -> Claim:
+    """Return the claim that the messages of a compressed set carry the offsets 0, 1 and 2.
+
+    An entry of the set is: offset i64, size i32, message.
+    """
+
+    def fields() -> dict[str, int]:
+        entries: bytes = CODECS["gzip"].decompress(compressed(), LIMIT_BYTES)
+        offsets, at = [], 0
+        while at < len(entries):
+            offsets.append(stored_offset(entries[at:]))
+            at += 12 + int.from_bytes(entries[at + 8 : at + 12], "big")
+        return {f"inner_{i}": offset for i, offset in enumerate(offsets)}
+
+    return Claim(
+        claim=claim,
+        published="0, 1, 2",
+        fields=fields,
+        real="{inner_0}, {inner_1}, {inner_2}",
+        because="the inner offsets count from somewhere else",
+    )
 
 
-def changed_bytes(*names: str) -> dict[str, int]:
-    """Count per format the bytes that depend on the first offset, besides the offset field itself.
+def only_offset_changes(claim: str, name: str, remark: str = "") -> Claim:
+    """Return the claim that only the offset field of a set depends on its first offset.
 
     A set at offset 1,000 is compared with one at offset 0.
     """
-    pairs = {name: [compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET)] for name in names}
-    return {
-        name: sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b)) for name, (a, b) in pairs.items()
-    }
+
+    def changed_bytes(name: str) -> int:
+        a, b = (compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET))
+        return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
+
+    return Claim(
+        claim=claim,
+        published="no other byte",
+        fields=lambda: {each: changed_bytes(each) for each in ("v0", name)},
+        real=f"{{{name}}} other bytes (v0: {{v0}})",
+        holds=lambda values: values[name] == 0,
+        because="bytes beyond the offset depend on it",
+        remark=remark,
+    )

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from kfbench.claims.claim import ClaimsTable, Published
+from kfbench.claims.claim import Claim, ClaimsTable
 from kfbench.claims.example import (
-    changed_bytes,
     compressed_set,
     encoded_overhead_bytes,
-    inner_offsets,
+    only_offset_changes,
+    relative_offsets,
     stored_offset,
 )
 from kfbench.layouts import LEGACY_FIXED_BYTES
@@ -18,15 +18,9 @@ def _wrapper_value() -> bytes:
     return compressed_set("v1")[LEGACY_FIXED_BYTES[1] :]
 
 
-PUBLISHED: Final = (
-    Published(
-        claim="inner messages carry relative offsets",
-        published="0, 1, 2",
-        fields=lambda: inner_offsets(_wrapper_value()),
-        real="{inner_0}, {inner_1}, {inner_2}",
-        because="the inner offsets count from somewhere else",
-    ),
-    Published(
+CLAIMS: Final = (
+    relative_offsets("inner messages carry relative offsets", _wrapper_value),
+    Claim(
         claim="offset of the wrapper (Proposed Changes)",
         published="that of the last inner message",
         fields=lambda: {"v1": stored_offset(compressed_set("v1"))},
@@ -34,7 +28,7 @@ PUBLISHED: Final = (
         holds=lambda values: values["v1"] == 1002,
         because="another message's offset is stored",
     ),
-    Published(
+    Claim(
         claim="offset of the wrapper (Public Interfaces)",
         published="base offset",
         fields=lambda: {"v1": stored_offset(compressed_set("v1"))},
@@ -42,15 +36,8 @@ PUBLISHED: Final = (
         holds=lambda values: values["v1"] == 1000,
         because="the interface section calls it the base offset. The last inner message's offset is stored",
     ),
-    Published(
-        claim="to assign offsets the broker rewrites the wrapper's offset only",
-        published="no other byte",
-        fields=lambda: changed_bytes("v0", "v1"),
-        real="{v1} other bytes (v0: {v0})",
-        holds=lambda values: values["v1"] == 0,
-        because="bytes beyond the offset depend on it",
-    ),
-    Published(
+    only_offset_changes("to assign offsets the broker rewrites the wrapper's offset only", "v1"),
+    Claim(
         claim="overhead of a message (layout with an 8-byte timestamp)",
         published="34 bytes",
         fields=lambda: {"v1": encoded_overhead_bytes("v1", 1, step_ms=1)},
@@ -60,7 +47,7 @@ PUBLISHED: Final = (
 )
 
 
-def kip31() -> ClaimsTable:
+def claims_table() -> ClaimsTable:
     """Compare the figures of KIP-31 with the real ones."""
-    rows = tuple(each.check() for each in PUBLISHED)
+    rows = tuple(each.check() for each in CLAIMS)
     return ClaimsTable(name="kip31", source="KIP-31, Public Interfaces and Proposed Changes", rows=rows)

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from kfbench.claims.claim import ClaimsTable, Fields, Published
+from kfbench.claims.claim import Claim, ClaimsTable, Fields
 from kfbench.claims.example import (
     KIP_931_WRITTEN_MS,
     LARGEST_BATCH,
@@ -98,8 +98,8 @@ def _base_timestamps() -> Fields:
     }
 
 
-def _largest_varint(width: int, published: int) -> Published:
-    return Published(
+def _largest_varint(width: int, published: int) -> Claim:
+    return Claim(
         claim=f"biggest value of a {width}-byte varint",
         published=f"{published}",
         fields=lambda: {"published": published, "v3": _largest_delta(width), "v3_unsigned": _largest_unsigned(width)},
@@ -142,8 +142,8 @@ def _saved_on_record() -> Fields:
     }
 
 
-PUBLISHED: Final = (
-    Published(
+CLAIMS: Final = (
+    Claim(
         claim="base timestamp in 2023, and ten years later",
         published="6 and 6 bytes",
         fields=_base_timestamps,
@@ -152,21 +152,21 @@ PUBLISHED: Final = (
     ),
     _largest_varint(2, 16_383),
     _largest_varint(3, 2_097_151),
-    Published(
+    Claim(
         claim="max timestamp delta of a batch that spans 16 seconds",
         published="2 bytes",
         fields=lambda: {"published": 2, "v3": _max_delta_bytes(SPAN_MS), "largest": f"{_largest_delta(2)}"},
         real="{v3} bytes",
         because="for the same reason 2 bytes end at {largest} ms",
     ),
-    Published(
+    Claim(
         claim="original batch overhead",
         published="53 bytes",
         fields=lambda: {"published": 53, "v2": batch_header_bytes("v2")},
         real="{v2} bytes",
         because="53 is the figure of KIP-98's text. The released v2 also has the leader epoch and the count",
     ),
-    Published(
+    Claim(
         claim="record count in the batch header",
         published="0 bytes (not listed)",
         fields=lambda: {"published": 0, "v3": _record_count_bytes()},
@@ -174,14 +174,14 @@ PUBLISHED: Final = (
         holds=lambda values: values["v3"] == 0,
         because="the listed layout leaves `count` out. A reader needs it, so v3 keeps it",
     ),
-    Published(
+    Claim(
         claim="saved on a batch header (16 s, two-byte offset delta)",
         published="10 bytes",
         fields=lambda: {"published": 10, **_saved_on_header(), "delta": f"{_max_delta_bytes(SPAN_MS)}"},
         real="{v3_header_only} bytes",
         because="the max timestamp delta takes {delta} bytes. A batch of one record saves {v3_header_only_one_record}",
     ),
-    Published(
+    Claim(
         claim="the same as a share of the batch overhead",
         published="18 %",
         fields=_saved_on_header_shares,
@@ -190,7 +190,7 @@ PUBLISHED: Final = (
         because="it is {v3_header_only} of {header} bytes in the KIP's example, and {v3_header_only_one_record} with "
         "one record per batch",
     ),
-    Published(
+    Claim(
         claim="saved on a message of KIP-98's example",
         published="14 % (7 to 6 bytes)",
         fields=_saved_on_record,
@@ -201,7 +201,7 @@ PUBLISHED: Final = (
 )
 
 
-def kip931() -> ClaimsTable:
+def claims_table() -> ClaimsTable:
     """Compare the figures of KIP-931 with the real ones."""
     one, hundred = (percent(_saved_share(shapes(steps(n, 1))), 2) for n in (1, LARGEST_BATCH))
     decision = (
@@ -215,5 +215,5 @@ def kip931() -> ClaimsTable:
         f"has {overheads['v3-unsigned']:,} bytes of overhead. With zig-zag varints it has {overheads['v3']:,} bytes. "
         f"In v2 it has {overheads['v2']:,} bytes."
     )
-    rows = tuple(each.check() for each in PUBLISHED)
+    rows = tuple(each.check() for each in CLAIMS)
     return ClaimsTable(name="kip931", source="KIP-931, Public Interfaces", rows=rows, remarks=(decision, unsigned))

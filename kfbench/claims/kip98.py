@@ -6,7 +6,7 @@ layout (format `v2`) are listed too.
 
 from typing import Final
 
-from kfbench.claims.claim import ClaimsTable, Fields, Published
+from kfbench.claims.claim import Claim, ClaimsTable, Fields
 from kfbench.claims.example import (
     STEPS_MS,
     Extremes,
@@ -15,14 +15,14 @@ from kfbench.claims.example import (
     encoded_overhead_bytes,
     record_bytes,
 )
-from kfbench.text import counted, number_range
+from kfbench.text import count_words, number_range
 
 BATCHES: Final = {1: 60, 3: 74, 10: 123, 50: 403, 100: 745}  # records per batch -> overhead as published
 
 
-def _old_format(count: int) -> Published:
-    return Published(
-        claim=f"old format, overhead of {counted(count, 'message')}",
+def _old_format(count: int) -> Claim:
+    return Claim(
+        claim=f"old format, overhead of {count_words(count, 'message')}",
         published=f"34*{count} = {34 * count}",
         fields=lambda: {"published": 34 * count, "v1": encoded_overhead_bytes("v1", count, step_ms=1)},
         real="{v1}",
@@ -31,7 +31,7 @@ def _old_format(count: int) -> Published:
     )
 
 
-def _batch(count: int, published: int) -> Published:
+def _batch(count: int, published: int) -> Claim:
     misprint = f"53 + {count}*7 is {53 + 7 * count}, the printed {published} is a stale 45 + {published - 45}"
     is_misprint = published != 53 + 7 * count
     because = "53 + 7n has 2 bytes of timestamp delta in every record. The first delta is 0, which makes {first} bytes"
@@ -52,7 +52,7 @@ def _batch(count: int, published: int) -> Published:
             "first": f"{overheads['kip98_1ms_apart'] - batch_header_bytes('kip98')}",
         }
 
-    return Published(
+    return Claim(
         claim=f"new format, overhead of a batch of {count}",
         published=f"{published}",
         fields=fields,
@@ -73,10 +73,10 @@ def _range(low: float, high: float) -> str:
     return number_range((low, high), "g")
 
 
-PUBLISHED: Final = (
+CLAIMS: Final = (
     *(_old_format(count) for count in BATCHES),
     *(_batch(count, published) for count, published in BATCHES.items()),
-    Published(
+    Claim(
         claim="new format, overhead of the message set",
         published="53",
         fields=lambda: {"published": 53, **{name: batch_header_bytes(name) for name in ("kip98", "v2")}},
@@ -84,7 +84,7 @@ PUBLISHED: Final = (
         shipped="{v2}",
         because="the layout adds up to something else",
     ),
-    Published(
+    Claim(
         claim="new format, each additional message of the example",
         published="7",
         fields=lambda: {"published": 7, **_extremes(added_bytes("kip98"), added_bytes("v2"))},
@@ -94,7 +94,7 @@ PUBLISHED: Final = (
         because="the fields take something else",
         remark="{kip98_least} while the timestamp delta is below 64 ms",
     ),
-    Published(
+    Claim(
         claim="new format, per-message overhead ranges",
         published="6 to 25",
         fields=lambda: {
@@ -110,7 +110,7 @@ PUBLISHED: Final = (
 )
 
 
-def kip98() -> ClaimsTable:
+def claims_table() -> ClaimsTable:
     """Compare the figures of KIP-98 with the real ones."""
     remark = (
         f"The released v2 is another layout. Its header has {batch_header_bytes('v2')} bytes. "
@@ -118,5 +118,5 @@ def kip98() -> ClaimsTable:
         f"A record has {_range(*added_bytes('v2'))} bytes. Zig-zag makes the length of a 100-byte key 2 bytes. "
         "The value's length and the header count are stored, too."
     )
-    rows = tuple(each.check() for each in PUBLISHED)
+    rows = tuple(each.check() for each in CLAIMS)
     return ClaimsTable(name="kip98", source="KIP-98, Space Comparison", rows=rows, remarks=(remark,))

@@ -14,7 +14,7 @@ __all__ = ["app", "main", "run"]
 
 show_warnings()
 try:
-    for _group in ("sweeps", "what_if", "migrate", "checks", "lists"):  # the order of the commands in --help
+    for _group in ("sweeps", "logs", "reference"):  # the order of the commands in docs/cli.md
         import_module(f"kfbench.cli.{_group}")
     add_commands()
 except PluginClash as _clash:

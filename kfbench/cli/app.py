@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from kfbench.cli.output import complain, print_result, stop_printing
 from kfbench.errors import KfbenchError
@@ -32,6 +33,12 @@ NO_THREADS: Final = (
     "this user or container may start no more processes and threads: end some, or raise the limit (ulimit -u, pids.max)"
 )
 
+HELP_ALL: Final = "--help-all"
+RARE: Final = {
+    "value_json", "headers", "partition", "connector", "everything", "seed", "timestamp_unit", "fan_out", "replication",
+    "retention_days", "price_storage_gb_month", "price_network_gb", "master", "archive",
+}  # fmt: skip
+
 # Commands that earlier versions had, and what to use instead.
 REMOVED: Final = {
     "contribute": "send the run's folder; `kfbench compare RUN_A RUN_B` shows the CPU ratios of two hosts side by side",
@@ -42,7 +49,41 @@ REMOVED_OPTIONS: Final = {
     ("fingerprint", "--topic-names"): "topics are numbered, the largest first; send their names beside the file",
 }
 
+LOGS, SWEEPS, REFERENCE, MORE = "Your logs", "Sweeps and reports", "Reference", "More"  # the commands of --help
+
+
+class _Commands(TyperGroup):
+    """The commands of `kfbench`, which --help lists in groups (`rich_help_panel`)."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (LOGS, SWEEPS, REFERENCE, MORE)}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            if command.hidden:
+                continue
+            groups[getattr(command, "rich_help_panel", None) or MORE].append((name, command.get_short_help_str(60)))
+        for group, rows in groups.items():
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
+
+
+class LongCommand(TyperCommand):
+    """A command with many options. --help leaves out the RARE ones, --help-all has all."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rare: list[Any] = [each for each in self.get_params(ctx) if each.name in RARE]
+        for each in rare:
+            each.hidden = HELP_ALL not in sys.argv
+        super().format_options(ctx, formatter)
+        for each in rare:
+            each.hidden = False  # for completion, and for the next help of this process
+        if HELP_ALL not in sys.argv:
+            formatter.write(f"\n{HELP_ALL} shows {len(rare)} more options.\n")
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Measure what a Kafka record format costs in bytes and CPU, and what a better one would save.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -97,7 +138,7 @@ def main() -> int:
     names_at = arguments.index("--") if "--" in arguments else len(arguments)
     options, names = arguments[:names_at], arguments[names_at:]
     is_debug = "--debug" in options  # at any place, because people append it to a command that failed
-    options = [option for option in options if option != "--debug"]
+    options = ["--help" if option == HELP_ALL else option for option in options if option != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a terminal without × and –
     signal.signal(signal.SIGTERM, _on_sigterm)

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -27,10 +27,6 @@ ReportOut = Annotated[
 ]
 Archive = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The file that `kfbench pack` wrote, for a cluster's executors.")
-]
-TimestampUnit = Annotated[
-    Literal["s", "ms", "us", "ns"] | None,
-    typer.Option(help="The unit of times that are numbers, as in logs. Unless given: told from their size, by topic."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 REPORTS: Final = Path("reports")

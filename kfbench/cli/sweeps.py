@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kfbench.cli.app import app
+from kfbench.cli.app import SWEEPS, app
 from kfbench.cli.options import (
     REPORTS,
     Archive,
@@ -24,7 +24,7 @@ from kfbench.cli.options import (
 from kfbench.cli.output import busy, complain, print_answer, print_json, print_result, table_of, tracked
 from kfbench.comparison import THRESHOLD
 from kfbench.errors import InvalidConfig
-from kfbench.text import counted
+from kfbench.text import count_words
 
 if TYPE_CHECKING:
     from kfbench.sweep.definition.profile import Profile as LoadedProfile
@@ -78,7 +78,7 @@ class SweepOptions:
             raise typer.BadParameter(f"{self.cell_budget_s} is not above 0", param_hint="--cell-budget-s")
 
 
-@app.command()
+@app.command(rich_help_panel=SWEEPS)
 @with_option_groups
 def run(profile: Profile, out: ReportOut = None, *, options: SweepOptions) -> None:
     """Measure a profile and write its report; print the path of the report."""
@@ -91,7 +91,7 @@ def run(profile: Profile, out: ReportOut = None, *, options: SweepOptions) -> No
     _fail_on_error_rows(path)
 
 
-@app.command()
+@app.command(rich_help_panel=SWEEPS)
 @with_option_groups
 def sweep(
     profile: Profile,
@@ -105,7 +105,7 @@ def sweep(
     _fail_on_error_rows(path)
 
 
-@app.command()
+@app.command(rich_help_panel=SWEEPS)
 def pack(
     file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="The archive; replaced if it exists.")],
 ) -> None:
@@ -115,7 +115,7 @@ def pack(
     print_result(pack(file, tracked).to_text())
 
 
-@app.command()
+@app.command(rich_help_panel=SWEEPS)
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run or of a report.")],
     out: ReportOut = None,
@@ -129,7 +129,7 @@ def report(
     print_result(published)
 
 
-@app.command()
+@app.command(rich_help_panel=SWEEPS)
 def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The reference: a finished run or a report.")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run or report that may have regressed.")],
@@ -154,7 +154,7 @@ def compare(
 
 def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
     """Measure a profile and return the path of the stored run. With --dry-run, print the plan and exit instead."""
-    from kfbench.sweep.definition.filter import filtered
+    from kfbench.sweep.definition.filter import filter_profile
     from kfbench.sweep.definition.profile import load_profile
 
     options.check()
@@ -162,7 +162,7 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
         loaded = load_profile(profile, options.workloads or ())  # errors in the sweep appear before anything starts
     if options.filters:
         try:
-            loaded = filtered(loaded, options.filters)
+            loaded = filter_profile(loaded, options.filters)
         except InvalidConfig as error:
             raise typer.BadParameter(str(error), param_hint="--filter") from None
 
@@ -213,9 +213,12 @@ def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bo
     parts = [f"{START_S:,.0f} s until Spark has started", f"{stages_s:,.0f} s of stages"]
     if compiling_s:
         parts.insert(1, f"{compiling_s:,.0f} s to compile kernels, once for this code")
-    cell_count = sum(each["cells"] for each in planned)
+    cell_words, core_words = (
+        count_words(sum(each["cells"] for each in planned), "cell"),
+        count_words(core_count, "core"),
+    )
     notes = [
-        f"{counted(cell_count, 'cell')}, about {total_s:,.0f} s on {counted(core_count, 'core')}: {', '.join(parts)}",
+        f"{cell_words}, about {total_s:,.0f} s on {core_words}: {', '.join(parts)}",
         f"estimated from the times of cells in {ESTIMATED_FROM}, on {ESTIMATED_ON}",
         *(f"split by format: {title}" for each in planned for title in each["split"]),
         *(f"skipped: {cell['cell']}: {cell['reason']}" for each in planned for cell in each["skipped"]),
@@ -241,5 +244,5 @@ def _fail_on_error_rows(run: Path) -> None:
     from kfbench.store import open_run
 
     if errors := open_run(run).manifest["counts"]["error"]:
-        complain(f"{run}: {counted(errors, 'row')} with errors instead of numbers: see the column `error`")
+        complain(f"{run}: {count_words(errors, 'row')} with errors instead of numbers: see the column `error`")
         raise typer.Exit(3)

@@ -22,8 +22,9 @@ class Undecodable(KfbenchError):
     reason.
     """
 
-    spent_bytes = 0
-    is_past_limit = False
+    def __init__(self, why: str, *, spent_bytes: int = 0, is_past_limit: bool = False) -> None:
+        super().__init__(why)
+        self.spent_bytes, self.is_past_limit = spent_bytes, is_past_limit
 
 
 def check_limit(size: int, limit_bytes: int, left_bytes: int | None = None, spent_bytes: int = 0) -> None:
@@ -32,21 +33,11 @@ def check_limit(size: int, limit_bytes: int, left_bytes: int | None = None, spen
     left_bytes: the part of the limit that is left; None: all of it. spent_bytes: the bytes decompressed so far.
     """
     if size > (limit_bytes if left_bytes is None else left_bytes):
-        raise undecodable(f"grows past the limit of {size_words(limit_bytes)}", spent_bytes, is_past_limit=True)
+        why = f"grows past the limit of {size_words(limit_bytes)}"
+        raise Undecodable(why, spent_bytes=spent_bytes, is_past_limit=True)
 
 
-def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
-    """Return an Undecodable error with these fields. Raise it at once, without storing it in a variable.
-
-    A variable of the raising function would form a cycle with the traceback. The cycle would keep the callers' frames
-    until garbage collection.
-    """
-    error = Undecodable(why)
-    error.spent_bytes, error.is_past_limit = spent_bytes, is_past_limit
-    return error
-
-
-class Tally:
+class ByteCounts:
     """Byte counts of one decompression.
 
     wanted_bytes: decompressed bytes that the caller wants next. left_bytes: decompressed bytes that the limit still
@@ -79,7 +70,7 @@ class Stream:
     """
 
     def __init__(self, codec: "Codec", data: Any, limit_bytes: int) -> None:
-        self._tally = Tally(limit_bytes, wanted_bytes=0)
+        self._tally = ByteCounts(limit_bytes, wanted_bytes=0)
         self._parts = filter(None, codec._parts(memoryview(data), self._tally))
         self._part, self._at = b"", 0  # bytes from _at on were decompressed but not read yet
 
@@ -151,7 +142,7 @@ class Codec(ABC):
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         """Return the decompressed bytes. Raises Undecodable, also for more than `limit_bytes` bytes."""
-        tally = Tally(limit_bytes, wanted_bytes=limit_bytes + 1)
+        tally = ByteCounts(limit_bytes, wanted_bytes=limit_bytes + 1)
         try:
             return b"".join(self._parts(bytes(data), tally))
         except Undecodable as error:
@@ -163,7 +154,7 @@ class Codec(ABC):
         return Stream(self, data, limit_bytes)
 
     @abstractmethod
-    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+    def _parts(self, data: Buffer, tally: ByteCounts) -> Iterator[bytes]:
         """Yield the decompressed bytes in parts. Raises Undecodable.
 
         A part has about `tally.wanted_bytes` bytes if the codec can stop there.
@@ -181,7 +172,7 @@ class NoCodec(Codec):
         check_limit(len(data), limit_bytes)
         return bytes(data)
 
-    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+    def _parts(self, data: Buffer, tally: ByteCounts) -> Iterator[bytes]:
         while tally.taken_bytes < len(data):
             part = bytes(data[tally.taken_bytes : tally.taken_bytes + tally.wanted_bytes])
             tally.note(len(part), tally.taken_bytes + len(part))

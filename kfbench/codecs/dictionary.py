@@ -14,7 +14,7 @@ from typing import Final, Self
 import zstandard
 
 from kfbench.errors import InvalidDictionary
-from kfbench.tagged_fields import put_uvarint
+from kfbench.varints import put_uvarint
 
 MOST_BYTES: Final = 128 << 10
 LEAST_BYTES: Final = 8  # zstd ignores a shorter raw dictionary

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable
+from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, ByteCounts, Codec, Undecodable
 
 
 class Gzip(Codec):
@@ -37,9 +37,8 @@ class Gzip(Codec):
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         member = zlib.compress(data, self.check_level(level) or 6, wbits=31)
-        return (
-            self.HEADER + member[len(self.HEADER) :]
-        )  # zlib's header names the system and, at some levels, the effort
+        # zlib's header names the system and, at some levels, the effort.
+        return self.HEADER + member[len(self.HEADER) :]
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         member = zlib.decompressobj(wbits=31)
@@ -49,7 +48,7 @@ class Gzip(Codec):
                 return plain  # usually there is one member; reading it in one call is a quarter faster at 1 KiB
         return super().decompress(data, limit_bytes)
 
-    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+    def _parts(self, data: Buffer, tally: ByteCounts) -> Iterator[bytes]:
         at, step = 0, len(data)
         while True:
             member = zlib.decompressobj(wbits=31)

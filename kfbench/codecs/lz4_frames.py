@@ -7,7 +7,7 @@ import lz4.block
 import lz4.frame
 import xxhash
 
-from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable, check_limit
+from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, ByteCounts, Codec, Undecodable, check_limit
 
 
 class Lz4(Codec):
@@ -31,7 +31,7 @@ class Lz4(Codec):
     def compress(self, data: Any, level: int | None = None) -> bytes:
         level = self.check_level(level) or 0
         if level < self.LEAST_FRAME_LEVEL:
-            return self._high_frame(memoryview(data), level)
+            return self._frame_of_blocks(memoryview(data), level)
         # As in Lz4BlockOutputStream: the default level is the fast compressor, any other the "high" one.
         return self._frame(data, 0 if level == self.default_level else level)
 
@@ -49,7 +49,7 @@ class Lz4(Codec):
     def with_new_contexts(self) -> Codec:
         return NewLz4()
 
-    def _high_frame(self, data: memoryview, level: int) -> bytes:
+    def _frame_of_blocks(self, data: memoryview, level: int) -> bytes:
         """Write a frame with the "high" compressor at a level below 3, where the library would use the fast one."""
         parts = [self.HEADER]
         for start in range(0, len(data), self.BLOCK_BYTES):
@@ -87,14 +87,14 @@ class Lz4(Codec):
             size += 8
         return size + 4 if flags & 0x01 else size
 
-    def _readable(self, frame: bytes, header_bytes: int) -> bytes:  # noqa: ARG002
+    def _readable(self, frame: bytes, _header_bytes: int) -> bytes:
         """Return a frame, or its beginning, in a form that the library accepts.
 
         `LegacyLz4` corrects the checksum here.
         """
         return frame
 
-    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+    def _parts(self, data: Buffer, tally: ByteCounts) -> Iterator[bytes]:
         at = self._header_bytes(data, tally.limit_bytes)
         flags, block_bytes = data[self.FLAGS_AT], 256 << 2 * (data[self.FLAGS_AT + 1] >> 4 & 7)
         reader = lz4.frame.LZ4FrameDecompressor()
@@ -145,13 +145,13 @@ class LegacyLz4(Lz4):
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         frame = super().compress(data, level)
-        return self._sealed(frame, self._header_bytes(frame, 0), start=0)
+        return self._with_header_checksum(frame, self._header_bytes(frame, 0), start=0)
 
     def _readable(self, frame: bytes, header_bytes: int) -> bytes:
-        return self._sealed(frame, header_bytes, start=self.FLAGS_AT)
+        return self._with_header_checksum(frame, header_bytes, start=self.FLAGS_AT)
 
     @staticmethod
-    def _sealed(frame: bytes, header_bytes: int, start: int) -> bytes:
+    def _with_header_checksum(frame: bytes, header_bytes: int, start: int) -> bytes:
         """Return the frame with a new header checksum, which covers the header's bytes from byte `start` on."""
         end = header_bytes - 1
         checksum = (xxhash.xxh32_intdigest(frame[start:end]) >> 8) & 0xFF

@@ -12,11 +12,11 @@ from typing import Any, Final, Self
 
 import zstandard
 
-from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable
+from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, ByteCounts, Codec, Undecodable
 from kfbench.codecs.dictionary import CHECK_BYTES, MOST_NUMBER, Dictionary, tables_for
 from kfbench.codecs.zstd_frames import GROWTH_BITS, Zstd, blocks_from
 from kfbench.errors import IllegalCombination
-from kfbench.tagged_fields import get_uvarint, put_uvarint
+from kfbench.varints import get_uvarint, put_uvarint
 
 LEAN: Final = zstandard.FORMAT_ZSTD1_MAGICLESS
 _DESCRIPTOR: Final = b"\0"
@@ -205,7 +205,7 @@ class ZstdDictionary(Codec):
         self._last.reader = dictionary.head + _DESCRIPTOR, start, frames.decompressobj()
         return frames.decompress(raw[start:], limit_bytes)
 
-    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+    def _parts(self, data: Buffer, tally: ByteCounts) -> Iterator[bytes]:
         dictionary, start = self._find(data)
         for part in FRAMES.get(dictionary, None)._parts(data[start:], tally):
             tally.taken_bytes += start

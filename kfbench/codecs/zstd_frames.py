@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import zstandard
 
-from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undecodable, check_limit, undecodable
+from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, ByteCounts, Codec, Undecodable, check_limit
 from kfbench.text import size_words
 
 _KAFKA_HEAD: Final = b"\x28\xb5\x2f\xfd\0"  # magic and descriptor
@@ -112,9 +112,11 @@ class Zstd(Codec):
             for _ in self._blocks(raw):  # zstandard's reader accepts a frame that is cut short
                 pass
         except (zstandard.ZstdError, Undecodable) as error:
-            spent_bytes = max(getattr(error, "spent_bytes", 0), limit_bytes - left)
-            why = str(error) if isinstance(error, Undecodable) else self._why(error)
-            raise undecodable(why, spent_bytes, getattr(error, "is_past_limit", False)) from None
+            raise Undecodable(
+                str(error) if isinstance(error, Undecodable) else self._why(error),
+                spent_bytes=max(getattr(error, "spent_bytes", 0), limit_bytes - left),
+                is_past_limit=getattr(error, "is_past_limit", False),
+            ) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _why(self, error: zstandard.ZstdError) -> str:
@@ -130,7 +132,7 @@ class Zstd(Codec):
         # Bit 0: is last. Bits 1 and 2: the kind; 0 plain, 2 compressed, 1 one byte that is repeated. Then the size.
         return (fields | 4) == (((len(raw) - 12) << 3) | 4) or (fields & 7 == 2 and len(raw) == 13)
 
-    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+    def _parts(self, data: Buffer, tally: ByteCounts) -> Iterator[bytes]:
         try:
             context = self._idle.pop()
         except IndexError:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtrc
 
-from kfbench.comparison.timed_arms import GroupKey, Matched, Operation, Pair, arms_of, match
+from kfbench.comparison.timed_arms import ArmPair, GroupKey, MatchedArms, TimedOperation, arms_of, match
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
 
@@ -74,7 +74,7 @@ def verdict(found: PairedRatio, threshold: float) -> Verdict:
     return "within" if found.low >= least and found.high <= most else "unclear"
 
 
-class Moved(NamedTuple):
+class ArmChange(NamedTuple):
     """An arm that both runs have, and the change of its CPU time.
 
     Args:
@@ -85,7 +85,7 @@ class Moved(NamedTuple):
     """
 
     row: StoredRow
-    base: Operation
+    base: TimedOperation
     before: PairedRatio
     after: PairedRatio
     change: PairedRatio
@@ -97,7 +97,7 @@ class Moved(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class ArmGroup:
     """All timed calls (arms) of one kind, operation and format.
 
     Args:
@@ -113,7 +113,7 @@ class Group:
     operation: str
     format: str
     is_aa: bool
-    cells: tuple[Moved, ...]
+    cells: tuple[ArmChange, ...]
     change: PairedRatio | None
     verdict: Verdict
 
@@ -130,7 +130,7 @@ class Group:
         return float(np.median([each.after.median for each in self.cells]))
 
 
-class Unmoved(NamedTuple):
+class UnchangedArm(NamedTuple):
     """A format and operation whose own time did not change, although the ratio to the base got smaller."""
 
     format: str
@@ -138,7 +138,7 @@ class Unmoved(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Base:
+class BaseChange:
     """The comparison of the CPU time of a base, the timed call (arm) by which the times of the others are divided.
 
     Args:
@@ -155,7 +155,7 @@ class Base:
     formats: tuple[str, ...]
     change: float
     yardstick: float | None
-    unmoved: tuple[Unmoved, ...]
+    unmoved: tuple[UnchangedArm, ...]
     verdict: Verdict
 
 
@@ -186,13 +186,13 @@ class Agreement:
         host_ratios: ratios of arms that were measured on two hosts.
     """
 
-    groups: tuple[Group, ...]
-    matched: Matched
-    bases: tuple[Base, ...]
+    groups: tuple[ArmGroup, ...]
+    matched: MatchedArms
+    bases: tuple[BaseChange, ...]
     host_ratios: tuple[HostRatio, ...]
 
     @property
-    def judged(self) -> Iterator[Group]:
+    def judged(self) -> Iterator[ArmGroup]:
         return (group for group in self.groups if not group.is_aa)
 
 
@@ -211,16 +211,16 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     )
 
 
-def _groups(matched: Matched, threshold: float) -> tuple[Group, ...]:
+def _groups(matched: MatchedArms, threshold: float) -> tuple[ArmGroup, ...]:
     cells = {
         key: sorted(
-            (_moved(pair, matched.judged_arms, threshold) for pair in pairs), key=lambda each: each.change.median
+            (_arm_change(pair, matched.judged_arms, threshold) for pair in pairs), key=lambda each: each.change.median
         )
         for key, pairs in matched.pairs.items()
     }
     noise = _noise(cells)
     return tuple(
-        Group(
+        ArmGroup(
             kind=key.kind,
             operation=key.operation,
             format=key.format,
@@ -233,7 +233,7 @@ def _groups(matched: Matched, threshold: float) -> tuple[Group, ...]:
     )
 
 
-def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
+def _arm_change(pair: ArmPair, arms: int, threshold: float) -> ArmChange:
     """Compare one timed call (arm) of two runs.
 
     arms: the number of all arms that get a verdict. More arms widen the interval.
@@ -241,31 +241,31 @@ def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
     before, after = pair.before.ratio, pair.after.ratio
     found = change(before, after)
     judged = verdict(together(found, arms), threshold)
-    return Moved(pair.before.arm.row, pair.before.base.key, before, after, found, judged)
+    return ArmChange(pair.before.row, pair.before.base_operation, before, after, found, judged)
 
 
-def _median_cell(cells: Sequence[Moved]) -> PairedRatio:
+def _median_cell(cells: Sequence[ArmChange]) -> PairedRatio:
     return paired_ratio([each.after.median for each in cells], [each.before.median for each in cells])
 
 
-def _noise(cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[Operation, float]:
+def _noise(cells: Mapping[GroupKey, Sequence[ArmChange]]) -> dict[TimedOperation, float]:
     """Return how far the ratios of A/A arms differ between the runs, although they should all be 1.
 
     An A/A arm times the base a second time. The result is the USUAL percentile of abs(log(change)), by operation of the
     base.
     """
-    distances: dict[Operation, list[float]] = defaultdict(list)
+    distances: dict[TimedOperation, list[float]] = defaultdict(list)
     for key, moved in cells.items():
         if key.is_aa:
             distances[moved[0].base] += [_distance(each) for each in moved]
     return {operation: float(np.percentile(found, USUAL, method="higher")) for operation, found in distances.items()}
 
 
-def _distance(each: Moved) -> float:
+def _distance(each: ArmChange) -> float:
     return abs(log(each.change.median))
 
 
-def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise: float | None) -> Verdict:
+def _group_verdict(cells: Sequence[ArmChange], groups: int, threshold: float, noise: float | None) -> Verdict:
     """Give a verdict on one group.
 
     A cell is one workload and codec. Between two runs of the same code some cells move far, in both directions. So
@@ -289,54 +289,53 @@ def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise:
     return found
 
 
-def _host_ratio(key: GroupKey, pairs: Sequence[Pair]) -> HostRatio:
-    before = float(np.median([pair.before.median_ratio for pair in pairs]))
-    after = float(np.median([pair.after.median_ratio for pair in pairs]))
+def _host_ratio(key: GroupKey, pairs: Sequence[ArmPair]) -> HostRatio:
+    before, after = (float(np.median([arm.ratio.median for arm in arms])) for arms in zip(*pairs, strict=True))
     return HostRatio(key.kind, key.operation, key.format, len(pairs), before, after)
 
 
-def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> Iterator[Base]:
+def _bases(matched: MatchedArms, groups: Sequence[ArmGroup], threshold: float) -> Iterator[BaseChange]:
     """Give a verdict on each base by its own time. groups: those of `matched.pairs`, in the same order."""
     for operation, pairs in matched.bases.items():
         yardstick = _yardstick_change(pairs)
         # An arm with a wide interval does not count: on a noisy day it may have slowed down too.
         unmoved = tuple(
-            Unmoved(group.format, group.operation)
+            UnchangedArm(group.format, group.operation)
             for group, arms in zip(groups, matched.pairs.values(), strict=True)
             if group.verdict == "faster"
             and not group.is_aa  # an A/A arm repeats the base, so it shows no other change
-            and arms[0].before.base.key == operation
+            and arms[0].before.base_operation == operation
             and _own_verdict(arms, yardstick, matched.judged_groups, threshold) == "within"
         )
         found = _own_verdict(pairs, yardstick, matched.judged_groups, threshold)
-        yield Base(
+        yield BaseChange(
             kind=operation.kind,
             operation=operation.operation,
-            formats=tuple(sorted({pair.before.arm.row.format for pair in pairs})),
-            change=float(np.median([pair.after.arm.median_ns / pair.before.arm.median_ns for pair in pairs])),
+            formats=tuple(sorted({pair.before.row.format for pair in pairs})),
+            change=float(np.median([pair.after.median_ns / pair.before.median_ns for pair in pairs])),
             yardstick=yardstick,
             unmoved=unmoved,
             verdict="unclear" if found == "slower" and not unmoved else found,
         )
 
 
-def _yardstick_change(pairs: Sequence[Pair]) -> float | None:
+def _yardstick_change(pairs: Sequence[ArmPair]) -> float | None:
     """Return the median time of the hosts' yardstick (a fixed piece of work), after / before.
 
     None unless both runs have it.
     """
-    before = [ns for pair in pairs if (ns := pair.before.arm.row.yardstick_ns) is not None]
-    after = [ns for pair in pairs if (ns := pair.after.arm.row.yardstick_ns) is not None]
+    before = [ns for pair in pairs if (ns := pair.before.row.yardstick_ns) is not None]
+    after = [ns for pair in pairs if (ns := pair.after.row.yardstick_ns) is not None]
     return float(np.median(after) / np.median(before)) if before and after else None
 
 
-def _own_verdict(pairs: Sequence[Pair], yardstick: float | None, groups: int, threshold: float) -> Verdict:
+def _own_verdict(pairs: Sequence[ArmPair], yardstick: float | None, groups: int, threshold: float) -> Verdict:
     """Give a verdict on CPU times that are not divided by a base's.
 
     The times of the first run are corrected by the change of the yardstick (the time of a fixed piece of work).
     """
-    before = [pair.before.arm.median_ns * (yardstick or 1.0) for pair in pairs]
-    after = [pair.after.arm.median_ns for pair in pairs]
+    before = [pair.before.median_ns * (yardstick or 1.0) for pair in pairs]
+    after = [pair.after.median_ns for pair in pairs]
     if len(pairs) < LEAST_CELLS:
         ratios = [new / old for old, new in zip(before, after, strict=True)]
         verdicts = {verdict(PairedRatio(ratio, ratio, ratio), threshold) for ratio in ratios}

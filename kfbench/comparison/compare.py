@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kfbench.comparison.agreement import Agreement, Base, Group, Moved, agreement
+from kfbench.comparison.agreement import Agreement, ArmChange, ArmGroup, BaseChange, agreement
 from kfbench.comparison.timed_arms import Key, keys
 from kfbench.errors import RunError
 from kfbench.measure.columns import StoredRow
@@ -58,7 +58,7 @@ class Fact(NamedTuple):
     after: Any
 
 
-class Changed(NamedTuple):
+class ChangedValue(NamedTuple):
     """A value that differs between the runs although it must not. row: the row of the second run."""
 
     row: StoredRow
@@ -98,7 +98,7 @@ class Comparison:
     threshold: float
     rows: int
     has_same_request: bool
-    changed: tuple[Changed, ...]
+    changed: tuple[ChangedValue, ...]
     mended: tuple[StoredRow, ...]
     lone: tuple[tuple[LoneCell, ...], tuple[LoneCell, ...]]
     resized: int
@@ -123,15 +123,15 @@ class Comparison:
         return "not one arm is of the same records in both"
 
     @property
-    def slower_bases(self) -> list[Base]:
+    def slower_bases(self) -> list[BaseChange]:
         return [base for base in self.cpu.bases if base.verdict == "slower"]
 
     @property
-    def slower_groups(self) -> list[Group]:
+    def slower_groups(self) -> list[ArmGroup]:
         return [group for group in self.cpu.judged if group.verdict == "slower"]
 
     @property
-    def slower_cells(self) -> list[Moved]:
+    def slower_cells(self) -> list[ArmChange]:
         """The timed calls that are slower in the second run. The one with the largest change comes first."""
         found = [each for group in self.cpu.judged for each in group.cells if each.verdict == "slower"]
         return sorted(found, key=lambda each: each.change.median, reverse=True)
@@ -191,7 +191,7 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     has_same_request = runs[0].manifest.get("profile_text") is not None and all(
         runs[0].manifest.get(name) == runs[1].manifest.get(name) for name in REQUEST
     )
-    compared = np.ones(len(common), np.bool_) if has_same_request else ~_resized(before, after)
+    compared = np.ones(len(common), np.bool_) if has_same_request else ~_is_resized(before, after)
     mended = compared & _is_ok(after) & ~_is_ok(before)
     judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED)]
     lone = (
@@ -203,7 +203,7 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         threshold=threshold,
         rows=int(np.count_nonzero(compared)),
         has_same_request=has_same_request,
-        changed=(*_changed(before, after, judged, compared & ~mended), *_broken(runs[0].table, lone[1])),
+        changed=(*_changed_values(before, after, judged, compared & ~mended), *_broken_cells(runs[0].table, lone[1])),
         mended=tuple(stored_rows(after.filter(pa.array(mended)))),
         lone=(_cells(lone[0]), _cells(lone[1])),
         resized=int(np.count_nonzero(~compared)),
@@ -258,21 +258,23 @@ def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
     return differs
 
 
-def _resized(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
+def _is_resized(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
     """Return for each row True if both runs have a number of records, and it differs."""
     known = pc.and_(pc.is_valid(before["records"]), pc.is_valid(after["records"]))
     return _differs(before, after, "records") & np.asarray(known, np.bool_)
 
 
-def _changed(before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDArray[np.bool_]) -> Iterator[Changed]:
+def _changed_values(
+    before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDArray[np.bool_]
+) -> Iterator[ChangedValue]:
     for name in names:
         places = pa.array(np.flatnonzero(_differs(before, after, name) & rows))
         values = before[name].take(places).to_pylist(), after[name].take(places).to_pylist()
         for row, *both in zip(stored_rows(after.take(places)), *values, strict=True):
-            yield Changed(row, name, *both)
+            yield ChangedValue(row, name, *both)
 
 
-def _broken(before: pa.Table, lone: pa.Table) -> Iterator[Changed]:
+def _broken_cells(before: pa.Table, lone: pa.Table) -> Iterator[ChangedValue]:
     """Yield errors of the second run that replace several rows of the first.
 
     If a workload fails before its operations are known, it has a single row, without an operation.
@@ -282,7 +284,7 @@ def _broken(before: pa.Table, lone: pa.Table) -> Iterator[Changed]:
     failed = lone.filter(pa.array(~_is_ok(lone) & lone["operation"].is_null().to_numpy()))
     for key, row in zip(keys(failed, unit), stored_rows(failed), strict=True):
         if key in sound:
-            yield Changed(row, "status", "ok", row.status)
+            yield ChangedValue(row, "status", "ok", row.status)
 
 
 def _cells(rows: pa.Table) -> tuple[LoneCell, ...]:
@@ -307,20 +309,20 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def filled(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any]:
+def filled_columns(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any]:
     """Return the values of these columns by name. Columns whose value is null are left out."""
     return {name: value for name in names if (value := row[name]) is not None}
 
 
 def _place(row: StoredRow, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
-    return filled(row, (*names, "workload", "variant", *AXES))
+    return filled_columns(row, (*names, "workload", "variant", *AXES))
 
 
 def _lone_cell(each: LoneCell) -> dict[str, Any]:
     return _place(each.row, CELL) | {"formats": list(each.formats), "rows": each.rows}
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: ArmGroup) -> dict[str, Any]:
     return {
         "kind": group.kind,
         "operation": group.operation,

@@ -7,13 +7,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from kfbench.comparison.agreement import Group, Moved
-from kfbench.comparison.compare import Changed, Comparison, LoneCell, Value, about, filled
+from kfbench.comparison.agreement import ArmChange, ArmGroup
+from kfbench.comparison.compare import ChangedValue, Comparison, LoneCell, Value, about, filled_columns
 from kfbench.comparison.timed_arms import operation_words
 from kfbench.measure.columns import StoredRow
 from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.kinds import KINDS
-from kfbench.present.names import GRID, REFERENCE, batch_words, level
+from kfbench.present.names import GRID, REFERENCE, batch_words, codec_words, level
 from kfbench.present.table import Cell, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
@@ -75,16 +75,16 @@ def _exact(found: Comparison) -> Iterator[str]:
         yield f"{number(found.resized)} rows have another number of records in B and are not compared."
 
 
-def _changes(changed: Sequence[Changed]) -> Table:
+def _changes(changed: Sequence[ChangedValue]) -> Table:
     """Return a table of changed values with one row per block of the sweep's definition and column.
 
     A table row shows the measured row whose value changed most.
     """
-    groups: dict[tuple[str, str, str], list[Changed]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[ChangedValue]] = defaultdict(list)
     for each in changed:
         groups[each.row.kind, each.row.grid, each.column].append(each)
 
-    def line(name: tuple[str, str, str], each: list[Changed]) -> tuple[Cell, ...]:
+    def line(name: tuple[str, str, str], each: list[ChangedValue]) -> tuple[Cell, ...]:
         most = max(each, key=_distance)
         values = map(_shown, _differing_parts([most.before, most.after]))
         return (*name, len(each), cell_words(most.row), most.row.format, _arm(most.row), *values)
@@ -98,7 +98,7 @@ def _changes(changed: Sequence[Changed]) -> Table:
     )
 
 
-def _distance(each: Changed) -> float:
+def _distance(each: ChangedValue) -> float:
     """Return the size of the change divided by the first value; 1 unless both values are integers."""
     if isinstance(each.before, int) and isinstance(each.after, int):
         return abs(each.after - each.before) / max(abs(each.before), 1)
@@ -128,11 +128,11 @@ def cell_words(row: StoredRow) -> str:
     """Return the workload of a row; for a row of the grid, its settings."""
     if row.workload != GRID:
         return f"{row.workload} ({row.variant})" if row.variant else row.workload
-    return setting(filled(row))
+    return setting(filled_columns(row))
 
 
 def _arm(row: StoredRow) -> str:
-    codec = row.codec if row.level is None else f"{row.codec} {row.level}"
+    codec = codec_words(row.codec, row.level)
     return f"{codec}, {operation_words(row)}" if row.operation else codec
 
 
@@ -169,13 +169,13 @@ def _operations(found: Comparison) -> Table:
 
     It also shows the A/A arms, which time the base a second time.
     """
-    judged: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    judged: dict[tuple[str, str], list[ArmGroup]] = defaultdict(list)
     for group in found.cpu.judged:
         judged[group.kind, group.operation].append(group)
     aa = {(group.kind, group.operation): group for group in found.cpu.groups if group.is_aa}
     bases = {(base.kind, base.operation): base for base in found.cpu.bases}
 
-    def line(name: tuple[str, str], groups: list[Group]) -> tuple[Cell, ...]:
+    def line(name: tuple[str, str], groups: list[ArmGroup]) -> tuple[Cell, ...]:
         arms = [each for group in groups for each in group.cells]
         differences = [100 * each.difference for each in arms]
         counts = [sum(each.verdict == kind for each in arms) for kind in ("slower", "faster", "unclear")]
@@ -220,7 +220,7 @@ def _formats(found: Comparison) -> Table:
     )
 
 
-def _line(group: Group) -> tuple[Cell, ...]:
+def _line(group: ArmGroup) -> tuple[Cell, ...]:
     ratios = group.median_before, group.median_after, group.change and _interval(group.change)
     counts = (sum(each.verdict == kind for each in group.cells) for kind in ("slower", "faster"))
     where = group.kind, group.operation, group.format, len(group.cells)
@@ -234,7 +234,7 @@ def _interval(found: PairedRatio) -> Interval:
 def _slower(found: Comparison) -> Table:
     arms = found.slower_cells
 
-    def line(each: Moved) -> tuple[Cell, ...]:
+    def line(each: ArmChange) -> tuple[Cell, ...]:
         found = map(_interval, (each.before, each.after, each.change))
         return (cell_words(each.row), _arm(each.row), each.row.format, *found)
 

@@ -7,6 +7,7 @@ timed in the same rounds. One of them is the base. The A/A arm times the base a 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,7 +31,7 @@ AA: Final = "aa"
 SIDE_BY_SIDE: Final = frozenset({NEW, *RESEARCH})  # formats whose ratios on two hosts are shown side by side
 
 
-class Operation(NamedTuple):
+class TimedOperation(NamedTuple):
     """A kind of measurement, and its operation in words. Example: "cpu" and "encode, cold"."""
 
     kind: str
@@ -49,57 +50,57 @@ class GroupKey(NamedTuple):
     format: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Arm:
-    """A timed call. ns_per_record: CPU time per record in ns, float64[rounds]."""
+@dataclass(frozen=True, eq=False)
+class TimedArm:
+    """A timed call of one run, and the base that was timed in the same rounds.
+
+    Args:
+        row, base: the rows of the call and of its base. A base is its own base.
+        spread: the spread between arms (`kfbench.measure.noise.spreads`), by which the interval is widened.
+    """
 
     row: StoredRow
-    ns_per_record: NDArray[np.float64]
+    base: StoredRow
+    spread: float
 
     @property
-    def key(self) -> Operation:
-        return Operation(self.row.kind, operation_words(self.row))
+    def operation(self) -> TimedOperation:
+        return TimedOperation(self.row.kind, operation_words(self.row))
+
+    @property
+    def base_operation(self) -> TimedOperation:
+        return TimedOperation(self.base.kind, operation_words(self.base))
 
     @property
     def is_aa(self) -> bool:
         return self.row.arm == AA
 
-    @property
+    @cached_property
     def median_ns(self) -> float:
         """The median CPU time per record in ns."""
-        return float(np.median(self.ns_per_record))
+        return float(np.median(_ns_per_record(self.row)))
 
-
-class Timed(NamedTuple):
-    """An arm of one run, and the base arm that was timed in the same rounds.
-
-    spread: the spread between arms (`kfbench.measure.noise.spreads`), by which the interval is widened.
-    """
-
-    arm: Arm
-    base: Arm
-    spread: float
-
-    @property
+    @cached_property
     def ratio(self) -> PairedRatio:
         """The CPU time divided by the base's, with its interval. The division is done round by round."""
-        return paired_ratio(self.arm.ns_per_record, self.base.ns_per_record).widened(self.spread)
-
-    @property
-    def median_ratio(self) -> float:
-        """The median of the arm's time divided by the base's, without an interval."""
-        return float(np.median(self.arm.ns_per_record / self.base.ns_per_record))
+        return paired_ratio(_ns_per_record(self.row), _ns_per_record(self.base)).widened(self.spread)
 
 
-class Pair(NamedTuple):
+def _ns_per_record(row: StoredRow) -> NDArray[np.float64]:
+    """Return the CPU time per record in ns, float64[rounds]."""
+    assert row.cpu_ns is not None and row.inner_loops and row.records  # a timed row has them
+    return np.asarray(row.cpu_ns, np.float64) / row.inner_loops / row.records
+
+
+class ArmPair(NamedTuple):
     """The same timed call in the first and in the second run."""
 
-    before: Timed
-    after: Timed
+    before: TimedArm
+    after: TimedArm
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched:
+class MatchedArms:
     """The timed calls (arms) of two runs, matched.
 
     Args:
@@ -111,9 +112,9 @@ class Matched:
         resized: the number of arms whose number of records differs.
     """
 
-    pairs: Mapping[GroupKey, Sequence[Pair]]
-    bases: Mapping[Operation, Sequence[Pair]]
-    of_two_hosts: Mapping[GroupKey, Sequence[Pair]]
+    pairs: Mapping[GroupKey, Sequence[ArmPair]]
+    bases: Mapping[TimedOperation, Sequence[ArmPair]]
+    of_two_hosts: Mapping[GroupKey, Sequence[ArmPair]]
     arms: tuple[int, int]
     hosts: Mapping[Hosts, int]
     resized: int
@@ -129,30 +130,31 @@ class Matched:
         return max(sum(len(pairs) for key, pairs in self.pairs.items() if not key.is_aa), 1)
 
 
-def match(first: Mapping[Key, Timed], second: Mapping[Key, Timed]) -> Matched:
+def match(first: Mapping[Key, TimedArm], second: Mapping[Key, TimedArm]) -> MatchedArms:
     """Match the timed calls of two runs, in the order of the first run.
 
     The random resampling that makes intervals depends on this order.
     """
     hosts: dict[Hosts, int] = defaultdict(int)
     resized = 0
-    pairs: dict[GroupKey, list[Pair]] = defaultdict(list)
-    bases: dict[Operation, list[Pair]] = defaultdict(list)
-    of_two_hosts: dict[GroupKey, list[Pair]] = defaultdict(list)
-    for pair in (Pair(first[key], second[key]) for key in first if key in second):
-        arm, before, after = pair.before.arm, pair.before.arm.row, pair.after.arm.row
+    pairs: dict[GroupKey, list[ArmPair]] = defaultdict(list)
+    bases: dict[TimedOperation, list[ArmPair]] = defaultdict(list)
+    of_two_hosts: dict[GroupKey, list[ArmPair]] = defaultdict(list)
+    for pair in (ArmPair(first[key], second[key]) for key in first if key in second):
+        arm, before, after = pair.before, pair.before.row, pair.after.row
+        key = GroupKey(arm.is_aa, *arm.operation, before.format)
         if before.host != after.host:
             hosts[before.host, after.host] += 1
-            has_base = pair.before.base.row.format == pair.after.base.row.format == BASE_FORMAT
+            has_base = arm.base.format == pair.after.base.format == BASE_FORMAT
             if has_base and before.format in SIDE_BY_SIDE and not arm.is_aa and before.records == after.records:
-                of_two_hosts[GroupKey(arm.is_aa, *arm.key, before.format)].append(pair)
+                of_two_hosts[key].append(pair)
         elif before.records != after.records:
             resized += 1
-        elif pair.before.base is arm:
-            bases[arm.key].append(pair)
+        elif arm.base is before:
+            bases[arm.operation].append(pair)
         else:
-            pairs[GroupKey(arm.is_aa, *arm.key, before.format)].append(pair)
-    return Matched(
+            pairs[key].append(pair)
+    return MatchedArms(
         pairs=dict(sorted(pairs.items(), key=itemgetter(0))),
         bases=dict(sorted(bases.items(), key=itemgetter(0))),
         of_two_hosts=dict(sorted(of_two_hosts.items(), key=itemgetter(0))),
@@ -171,37 +173,32 @@ def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
     return list(zip(*columns, strict=True))
 
 
-def arms_of(table: pa.Table) -> dict[Key, Timed]:
+def arms_of(table: pa.Table) -> dict[Key, TimedArm]:
     """Return every timed call (arm) once, with its base. Arms without a base are left out."""
-    rows = table.filter(is_timed(table))
-    arms = dict(zip(keys(rows, ARM), map(_arm, stored_rows(rows)), strict=True))
-    rounds: dict[Key, list[Arm]] = defaultdict(list)
-    for arm in arms.values():
-        rounds[rounds_key(arm.row)].append(arm)
-    bases = {key: base for key, arms_together in rounds.items() if (base := _base_of(arms_together)) is not None}
+    timed = table.filter(is_timed(table))
+    rows = dict(zip(keys(timed, ARM), stored_rows(timed), strict=True))
+    rounds: dict[Key, list[StoredRow]] = defaultdict(list)
+    for row in rows.values():
+        rounds[rounds_key(row)].append(row)
+    bases = {key: base for key, together in rounds.items() if (base := _base_of(together)) is not None}
     of_kind = spreads(table)
     return {
-        key: Timed(arm, base, of_kind.get(timed_kind(arm.row.kind, arm.row.cache), 0.0))
-        for key, arm in arms.items()
-        if (base := bases.get(rounds_key(arm.row)))
+        key: TimedArm(row, base, of_kind.get(timed_kind(row.kind, row.cache), 0.0))
+        for key, row in rows.items()
+        if (base := bases.get(rounds_key(row)))
     }
 
 
-def _arm(row: StoredRow) -> Arm:
-    assert row.cpu_ns is not None and row.inner_loops and row.records  # a timed row has them
-    return Arm(row=row, ns_per_record=np.asarray(row.cpu_ns, np.float64) / row.inner_loops / row.records)
+def _base_of(rows: Sequence[StoredRow]) -> StoredRow | None:
+    """Return the base of these rows: the one that the A/A arm repeats.
 
-
-def _base_of(arms: Sequence[Arm]) -> Arm | None:
-    """Return the base of the given arms: the one that the A/A arm repeats.
-
-    It is the last arm that differs from it in nothing else.
+    It is the last row that differs from it in nothing else.
     """
-    repeated = next((arm.row for arm in arms if arm.is_aa), None)
+    repeated = next((row for row in rows if row.arm == AA), None)
     if repeated is None:
         return None
     same = _repeats(repeated)
-    return next((arm for arm in reversed(arms) if not arm.is_aa and _repeats(arm.row) == same), None)
+    return next((row for row in reversed(rows) if row.arm != AA and _repeats(row) == same), None)
 
 
 def _repeats(row: StoredRow) -> Key:

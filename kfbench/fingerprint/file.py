@@ -6,27 +6,30 @@ docs/fingerprint.md explains what the numbers tell.
 import hashlib
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.fingerprint.histograms import HISTOGRAMS, Bucket
+from kfbench.fingerprint.histograms import Bucket
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.money import Prices, Traffic
+from kfbench.present.table import listed
 from kfbench.sources.tables import FINGERPRINT
-from kfbench.whatif.answer import WhatIf
+from kfbench.whatif.answer import WhatIf, check_further_tables
+from kfbench.whatif.ask import legal_arms
 from kfbench.whatif.more import WHATIF_TABLES
+from kfbench.whatif.rate import rate_of_user
 
 SCHEMA: Final = 10
 MOST_BYTES: Final = 64 << 20
-SMALLEST_LEAST_MEMBERS: Final = 2
-MOST_LEAST_MEMBERS: Final = 1_000_000
+LEAST_MEMBERS_RANGE: Final = range(2, 1_000_001)  # the smallest number of members of a bucket may be one of these
 CONTAINS: Final = (
     "numbers of bytes, batches, records and damaged places, in all and by topic; batches by format and codec",
     "bytes by format, codec, level and field, in the log's batches; what formats cannot carry",
@@ -43,10 +46,6 @@ NEVER: Final = (
     "producer ids, offsets or dates",
     "dictionaries, because these have bytes of records",
 )
-# Numbers that may be below 0. All others are counts, sizes or shares. An overhead is below 0 where a format
-# stores a header once for several records.
-SIGNED: Final = re.compile(r".*\.(saved_bytes|first_ms|last_ms|least|most)|\$\.answer\.overhead\..*")
-_KINDS: Final = re.compile(r"[a-z0-9-]{1,40} [a-z0-9-]{1,40}")
 _INNERMOST: Final = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
 _LINE_CHARACTERS: Final = 160
 
@@ -73,7 +72,7 @@ class Fingerprint(Struct, frozen=True, kw_only=True, tag_field="kind", tag=FINGE
     contains: tuple[str, ...]
     never_contains: tuple[str, ...]
     formats: Annotated[tuple[str, ...], Meta(min_length=1)]
-    least_members: Annotated[int, Meta(ge=SMALLEST_LEAST_MEMBERS, le=MOST_LEAST_MEMBERS)]
+    least_members: Annotated[int, Meta(ge=LEAST_MEMBERS_RANGE[0], le=LEAST_MEMBERS_RANGE[-1])]
     answer: WhatIf
     histograms: dict[str, dict[str, tuple[Bucket, ...]]]
     sha256: str = ""
@@ -105,7 +104,7 @@ def _checksum(found: Fingerprint) -> str:
 
 
 def read_file(path: Path) -> Fingerprint:
-    """Read a fingerprint. Raises InvalidFingerprint, with the path and the place of what is wrong."""
+    """Read a fingerprint. Raises InvalidFingerprint, with the path."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InvalidFingerprint(f"{path}: larger than {MOST_BYTES:,} bytes")
@@ -122,18 +121,43 @@ def read_file(path: Path) -> Fingerprint:
         raise InvalidFingerprint(f"{path}: {_other_schema(head, path)}")
     try:
         found = _decoded(data)
-        problem = next(_broken(found, msgspec.json.decode(data)), None)
-    except (msgspec.MsgspecError, InvalidConfig, RecursionError, UnicodeDecodeError) as error:
+        problem = next(_problems(found, data), None)
+    except (msgspec.MsgspecError, InvalidConfig, OverflowError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidFingerprint(f"{path}: {error}") from None
     if problem:
         raise InvalidFingerprint(f"{path}: {problem}")
     return found
 
 
+def _problems(found: Fingerprint, data: bytes) -> Iterator[str]:
+    """Yield what the types allow and `fingerprint` never writes. The checksum alone would not stop who computes it."""
+    sizes = {name: sum(fields.values()) for name, fields in found.answer.breakdown.items()}
+    plain = {arm.format: arm.size_bytes for arm in found.answer.arms if arm.codec == "none"}
+    if BASE_FORMAT not in sizes or plain != sizes:
+        yield f"$.answer.arms: {BASE_FORMAT} is missing, or a size is not the sum of the fields in breakdown"
+    if sum(source.plain_bytes for source in found.answer.sources) != sizes.get(BASE_FORMAT):
+        yield f"$.answer.sources: plain_bytes is not the sum of {BASE_FORMAT}'s fields"
+    for topic, histograms in found.histograms.items():
+        for name, buckets in histograms.items():
+            if any(each.members < found.least_members for each in buckets):
+                yield f"$.histograms.{topic}.{name}: fewer than least_members ({found.least_members}) in a bucket"
+    if msgspec.json.decode(msgspec.json.encode(found)) != msgspec.json.decode(data):
+        yield "has a key that no fingerprint has, or lacks one"
+    if found.sha256 != _checksum(found):
+        yield "a value was changed: `sha256` is not the checksum of the others"
+
+
 def _decoded(data: bytes) -> Fingerprint:
     found = msgspec.json.decode(data, type=Fingerprint)
     if unknown := found.answer.more.keys() - WHATIF_TABLES.keys():
         raise InvalidConfig(f"$.answer.more: no package here knows {min(unknown)}")
+    sizes = (*found.answer.arms, *(each.best for each in found.answer.by_topic))
+    for noun, names, known in (
+        ("format", found.answer.breakdown, FORMATS),
+        ("codec", [*(each.codec for each in sizes), *(each.codec for each in found.answer.levels)], CODECS),
+    ):
+        if absent := [name for name in names if name not in known]:
+            raise InvalidConfig(f"no {noun} {absent[0]!r} in this kfbench")
     more: dict[str, Any] = {}
     for name, each in found.answer.more.items():
         more[name] = msgspec.convert(each, WHATIF_TABLES[name].answer_type)
@@ -147,90 +171,36 @@ def _other_schema(head: _Head, path: Path) -> str:
     return f"{words}: make a new one from the log: kfbench fingerprint LOG --force --out {quote(str(path))}"
 
 
-def _broken(found: Fingerprint, values: Any) -> Iterator[str]:
-    """Yield what the types allow and `fingerprint` never writes. values: the file's JSON, with all its names."""
-    given = list(_places(values))
-    known = {keys for keys, _ in _places(msgspec.to_builtins(found, str_keys=True))}
-    yield from (f"{_words(keys)}: no fingerprint has this" for keys, _ in given if keys not in known)
-    for keys, value in given:
-        place = _words(keys)
-        if isinstance(value, int | float) and (abs(value) >= 1 << 63 or (value < 0 and not SIGNED.fullmatch(place))):
-            yield f"{place}: {value} is out of range"
-    yield from (f"$.answer.{problem}" for problem in _broken_answer(found.answer))
-    yield from (f"$.formats: {name} has no sizes" for name in found.formats if name not in found.answer.breakdown)
-    names = set(found.answer.topics)
-    if found.histograms.keys() != names:
-        yield "$.histograms: not one set for each topic"
-    for topic, histograms in found.histograms.items():
-        if histograms.keys() != {*HISTOGRAMS}:
-            yield f"$.histograms: {topic!r} has other histograms"
-        for name, buckets in histograms.items():
-            yield from (f"$.histograms.{topic}.{name}{each}" for each in _broken_buckets(buckets, found.least_members))
-    if found.sha256 != _checksum(found):
-        yield "a value was changed: `sha256` is not the checksum of the others"
+def what_if_of(
+    given: Fingerprint,
+    formats: Sequence[str] | Literal["all"] | None = None,
+    *,
+    traffic: Traffic | None = None,
+    prices: Prices | None = None,
+    rate_mb_s: float | None = None,
+) -> WhatIf:
+    """Return the answer of a fingerprint for some formats. Parameters: see `whatif.what_if`.
 
-
-def _places(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield all values in a JSON value, with the keys that lead to them."""
-    yield keys, value
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, each in inner:
-        yield from _places(each, (*keys, key))
-
-
-def _words(keys: Iterable[str | int]) -> str:
-    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-
-
-def _broken_answer(answer: WhatIf) -> Iterator[str]:
-    sizes = {name: sum(fields.values()) for name, fields in answer.breakdown.items()}
-    names, topics = {source.path for source in answer.sources}, {each.topic for each in answer.by_topic}
-    if answer.rebatched or answer.assumed or answer.columns or not answer.is_fingerprint:
-        yield "rebatched, assumed, columns, is_fingerprint: not those of a fingerprint"
-    if BASE_FORMAT not in sizes or answer.losses.keys() != sizes.keys():
-        yield f"breakdown, losses: {BASE_FORMAT} is missing, or their formats differ"
-    if any(row.keys() != sizes.keys() for row in answer.overhead.values()):
-        yield "overhead: other formats than in breakdown"
-    yield from (f"breakdown: no format {name!r} in this kfbench" for name in sizes if name not in FORMATS)
-    if len({(arm.format, arm.codec) for arm in answer.arms}) < len(answer.arms):
-        yield "arms: a format and codec appears twice"
-    best = (each.best for each in answer.by_topic)
-    for codec in (*(each.codec for each in (*answer.arms, *best)), *(each.codec for each in answer.levels)):
-        if codec not in CODECS:
-            yield f"arms, levels, by_topic: no codec {codec!r} in this kfbench"
-    for i, arm in enumerate(answer.arms):
-        if arm.format not in sizes or (arm.codec == "none" and arm.size_bytes != sizes[arm.format]):
-            yield f"arms[{i}]: not the sum of a format's fields in breakdown"
-    missing = {(name, "none") for name in sizes} - {(arm.format, arm.codec) for arm in answer.arms}
-    yield from (f"arms: no size of {name} without a codec" for name, _ in missing)
-    if len(names) < len(answer.sources) or any(source.topic != source.path for source in answer.sources):
-        yield "sources: not one for each topic"
-    if not topics or len(topics) < len(answer.by_topic) or not topics <= names:
-        yield "by_topic: not topics of sources"
-    for name, each in answer.more.items():
-        if not WHATIF_TABLES[name].topics(each) <= names:
-            yield f"more.{name}.topics: not topics of sources"
-    for i, source in enumerate(answer.sources):
-        if source.records and not (source.sound_bytes and source.plain_bytes and source.batches and source.kinds):
-            yield f"sources[{i}]: has records and no batches or bytes"
-        if wrong := [kind for kind in source.kinds if not _KINDS.fullmatch(kind)]:
-            yield f"sources[{i}].kinds: {wrong[0]!r} is no format and codec"
-    if sum(source.plain_bytes for source in answer.sources) != sizes.get(BASE_FORMAT):
-        yield f"sources: plain_bytes is not the sum of {BASE_FORMAT}'s fields"
-    if not answer.base_bytes or not all(each.base_bytes for each in answer.by_topic):
-        yield "base_bytes: 0"
-
-
-def _broken_buckets(buckets: tuple[Bucket, ...], k: int) -> Iterator[str]:
-    for i, each in enumerate(buckets):
-        if each.members < k:
-            yield f"[{i}]: {each.members} members, fewer than least_members ({k})"
-        if each.least > each.most or (i and each.least <= buckets[i - 1].most):
-            yield f"[{i}]: its range is not after the one before"
-
-
-def check_least_members(k: int) -> int:
-    """Return k. Raises InvalidConfig if it is out of range."""
-    if not SMALLEST_LEAST_MEMBERS <= k <= MOST_LEAST_MEMBERS:
-        raise InvalidConfig(f"least_members: {k} is not {SMALLEST_LEAST_MEMBERS} to {MOST_LEAST_MEMBERS:,}")
-    return k
+    Raises InvalidConfig for wrong names, and for a format that the fingerprint does not have.
+    """
+    check_further_tables()
+    answer = given.answer
+    arms, illegal = legal_arms(list(answer.breakdown) if formats == "all" else formats or given.formats, None)
+    names = list(dict.fromkeys(name for name, _ in arms))
+    if absent := [name for name in names if name not in answer.breakdown]:
+        raise InvalidConfig(f"the fingerprint has sizes in {listed([*answer.breakdown])} only, not in {absent[0]}")
+    known = {(arm.format, arm.codec): arm for arm in answer.arms}
+    crossings = {(each.format, each.other): each for each in answer.break_even}
+    return replace(
+        answer,
+        arms=tuple(known[arm] for arm in arms if arm in known),
+        illegal=tuple(illegal),
+        breakdown={name: answer.breakdown[name] for name in names},
+        losses={name: answer.losses[name] for name in names},
+        break_even=tuple(crossings[a, b] for a in names for b in names if (a, b) in crossings),
+        overhead={level: {name: row[name] for name in names} for level, row in answer.overhead.items()},
+        more={name: WHATIF_TABLES[name].of_formats(each, names) for name, each in answer.more.items()},
+        rate=answer.rate if rate_mb_s is None else rate_of_user(rate_mb_s),
+        traffic=traffic or Traffic(),
+        prices=prices or Prices(),
+    )

@@ -16,9 +16,9 @@ from kfbench.arrays import Int64
 from kfbench.errors import KfbenchError
 from kfbench.sources import Chunk, Part
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.kept_stretches import without_stored
-from kfbench.whatif.rebatch import LATEST_MS, sent
+from kfbench.whatif.rebatch import LATEST_MS, sent_records
 from kfbench.whatif.record_times import TimeReader
+from kfbench.whatif.stretches import without_dictionaries
 
 HISTOGRAMS: Final = (
     "record_bytes", "key_bytes", "value_bytes", "headers", "header_bytes", "records_per_batch", "time_steps_ms",
@@ -50,7 +50,7 @@ def count_values(part: Part, unit: Unit | None = None) -> Counts:
     reader = TimeReader(unit)
     try:
         for chunk in part.chunks():
-            for name, numbers in _values(without_stored(chunk).chunk, reader):
+            for name, numbers in _values(without_dictionaries(chunk).chunk, reader):
                 codes, members = np.unique(codes_of(numbers), return_counts=True)
                 found.update({(name, code): n for code, n in zip(codes.tolist(), members.tolist(), strict=True)})
     except (KfbenchError, OSError):
@@ -64,7 +64,7 @@ def _values(chunk: Chunk, reader: TimeReader) -> Iterator[tuple[str, NDArray[Any
         batches = len(chunk.bounds) - 1
         control = np.broadcast_to(chunk.fields.over(batches)["is_control"], batches)
         yield "records_per_batch", np.diff(chunk.bounds)[~control]
-    of_clients = reader.read(sent(chunk.records, chunk.bounds, chunk.fields), chunk.is_ms)
+    of_clients = reader.read(sent_records(chunk.records, chunk.bounds, chunk.fields), chunk.is_ms)
     shapes, times_ms = of_clients.records.shapes, of_clients.owners["time_ms"]
     header_bytes = np.zeros(len(shapes), np.int64)
     if shapes.has_headers:
@@ -99,7 +99,9 @@ def least_of(code: int) -> int:
 
 def merged_histograms(counts: Counts, k: int) -> dict[str, tuple[Bucket, ...]]:
     """Return histograms with at least k members per bucket. One with fewer members has no bucket."""
-    return {name: _merged(sorted((c, n) for (of, c), n in counts.items() if of == name), k) for name in HISTOGRAMS}
+    return {
+        name: _merge_buckets(sorted((c, n) for (of, c), n in counts.items() if of == name), k) for name in HISTOGRAMS
+    }
 
 
 class _Run(NamedTuple):
@@ -110,7 +112,7 @@ class _Run(NamedTuple):
     members: int
 
 
-def _merged(members: Sequence[tuple[int, int]], k: int) -> tuple[Bucket, ...]:
+def _merge_buckets(members: Sequence[tuple[int, int]], k: int) -> tuple[Bucket, ...]:
     """Join the bucket with the fewest members to its nearest neighbour, until each has k."""
     runs = [_Run(code, code, n) for code, n in members]
     while len(runs) > 1 and (fewest := min(run.members for run in runs)) < k:

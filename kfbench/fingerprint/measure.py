@@ -13,31 +13,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kfbench import __version__
 from kfbench.errors import InvalidConfig
-from kfbench.fingerprint.file import CONTAINS, NEVER, SCHEMA, Fingerprint, check_least_members
+from kfbench.fingerprint.file import CONTAINS, LEAST_MEMBERS_RANGE, NEVER, SCHEMA, Fingerprint
 from kfbench.fingerprint.histograms import FIRST_DATE_MS, Counts, count_values, merged_histograms
-from kfbench.layouts import NO_TIMESTAMP
 from kfbench.measure.container import cores
-from kfbench.migration.bills import Prices, Traffic
+from kfbench.money import Prices, Traffic
 from kfbench.progress import reading
 from kfbench.sources import Part, Skipped, find
 from kfbench.sources.log import stream_of
-from kfbench.sources.tables import Table
+from kfbench.sources.tables import TableFile
 from kfbench.sources.time_columns import Unit
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, default_formats, what_if
-from kfbench.whatif.month import Rate, Stream
 from kfbench.whatif.more import WHATIF_TABLES
-from kfbench.whatif.source import Source
+from kfbench.whatif.rate import Rate, TopicRate
+from kfbench.whatif.sums import SUMMED, StoredSource
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-LEAST_MEMBERS: Final = 10
 DIGITS: Final = 3
 UNKNOWN_UNIT: Final = "they tell none"
 
 
-class Measured(NamedTuple):
+class MeasuredFingerprint(NamedTuple):
     """A fingerprint, and the what-if of its log, with the names and the damage. topics: topic or file -> number."""
 
     fingerprint: Fingerprint
@@ -51,9 +49,9 @@ def fingerprint(
     sample_bytes: int | None = SAMPLE_BYTES,
     seed: int | None = None,
     timestamp_unit: Unit | None = None,
-    least_members: int = LEAST_MEMBERS,
+    least_members: int = 10,
     console: Console | None = None,
-) -> Measured:
+) -> MeasuredFingerprint:
     """Read log segments and folders of them, and return their fingerprint. Damage is left out and counted.
 
     Args:
@@ -69,10 +67,12 @@ def fingerprint(
         KfbenchError: a path does not exist, or nothing can be read.
         InvalidConfig: a path is a table: it has no batches. Or least_members is out of range.
     """
-    check_least_members(least_members)
+    if least_members not in LEAST_MEMBERS_RANGE:
+        limits = f"{LEAST_MEMBERS_RANGE[0]} to {LEAST_MEMBERS_RANGE[-1]:,}"
+        raise InvalidConfig(f"least_members: {least_members} is not {limits}")
     paths = list(as_paths(paths))
     parts = find(paths).parts
-    if table := next((part for part in parts if isinstance(part, Table)), None):
+    if table := next((part for part in parts if isinstance(part, TableFile)), None):
         raise InvalidConfig(f"{table.path}: is a table; a fingerprint is made of a log")
     seed = secrets.randbits(62) if seed is None else seed
     answer = what_if(
@@ -90,20 +90,15 @@ def fingerprint(
         answer=anonymous(answer, names),
         histograms={name: merged_histograms(counts[topic], least_members) for topic, name in names.items()},
     )
-    return Measured(made, answer, names)
+    return MeasuredFingerprint(made, answer, names)
 
 
-def numbered(sources: Sequence[Source], seed: int) -> dict[str, str]:
+def numbered(sources: Sequence[StoredSource], seed: int) -> dict[str, str]:
     """Return a number per topic, such as "topic 1" for the largest one. seed: draws the order of equal ones."""
     sizes: Counter[str] = Counter()
     for source in random.Random(seed).sample(sources, len(sources)):  # else equal ones would be in the order of names
         sizes[source.stream] += source.sound_bytes
     return {topic: f"topic {number}" for number, (topic, _) in enumerate(sizes.most_common(), 1)}
-
-
-def _number(name: str) -> int:
-    """Return the number of a topic's name in a fingerprint."""
-    return int(name.rpartition(" ")[2])
 
 
 def _counts(parts: Sequence[Part], units: Mapping[str, Unit | None], console: Console | None) -> dict[str, Counts]:
@@ -124,57 +119,44 @@ def anonymous(answer: WhatIf, names: Mapping[str, str]) -> WhatIf:
     skipped_bytes = sum(each.size_bytes for each in answer.skipped if each.is_data)
     skipped = Skipped(path="files", size_bytes=skipped_bytes, reason="could not be read", is_data=True)
     renamed = {name: WHATIF_TABLES[name].renamed(each, names) for name, each in answer.more.items()}
-    by_name: dict[str, list[Source]] = {name: [] for name in names.values()}
+    by_name: dict[str, list[StoredSource]] = {name: [] for name in names.values()}
     for source in answer.sources:
         by_name[names[source.stream]].append(source)
-    topics = [
-        replace(
-            each,
-            topic=names[each.topic],
-            timestamp_unit_doubt=UNKNOWN_UNIT if each.timestamp_unit_doubt else None,
-        )
-        for each in answer.by_topic
-    ]
+    doubts = [UNKNOWN_UNIT if each.timestamp_unit_doubt else None for each in answer.by_topic]
+    topics = {
+        names[each.topic]: replace(each, topic=names[each.topic], timestamp_unit_doubt=doubt)
+        for each, doubt in zip(answer.by_topic, doubts, strict=True)
+    }
     return replace(
         answer,
-        sources=tuple(_joined(name, sources) for name, sources in by_name.items()),
+        sources=tuple(_topic_source(name, sources) for name, sources in by_name.items()),
         skipped=(skipped,) if skipped_bytes else (),
         sample=None if answer.sample is None else replace(answer.sample, seed=None),
         rate=None if answer.rate is None else _undated(answer.rate, names),
         traffic=Traffic(),
         prices=Prices(),
-        by_topic=tuple(sorted(topics, key=lambda each: _number(each.topic))),
+        by_topic=tuple(topics[name] for name in names.values() if name in topics),
         more={name: each for name, each in renamed.items() if each is not None},
         is_fingerprint=True,
     )
 
 
-def _joined(name: str, sources: Sequence[Source]) -> Source:
-    """Return the sums of the files of a topic."""
-    return replace(
-        reduce(Source.plus, sources),
-        path=name,
-        topic=name,
-        partition=None,
-        files=len(sources),
-        first_ms=NO_TIMESTAMP,
-        last_ms=NO_TIMESTAMP,
-        first_offset=None,
-        last_offset=None,
-        first_position=0,
-        damage=(),
-        unreadable=None,
-    )
+def _topic_source(name: str, sources: Sequence[StoredSource]) -> StoredSource:
+    """Return the sums of the files of a topic, and nothing else about them."""
+    total = reduce(StoredSource.plus, sources)
+    sums = {each: getattr(total, each) for each in (*SUMMED, "kinds", "unit")}
+    return StoredSource(path=name, topic=name, partition=None, files=len(sources), **sums)
 
 
 def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
     """Return the rate by rounded lengths of time and bytes. A topic with times before FIRST_DATE_MS has none."""
     dated = [each for each in rate.streams if each.bulk_first_ms >= FIRST_DATE_MS]
-    streams: list[Stream] = []
+    streams: dict[str, TopicRate] = {}
     for each in dated:
         span_ms = rounded(each.bulk_last_ms - each.bulk_first_ms)
-        stream = Stream(
-            name=names[each.name],
+        name = names[each.name]
+        streams[name] = TopicRate(
+            name=name,
             size_bytes=each.size_bytes,
             first_ms=0,
             last_ms=span_ms,
@@ -183,15 +165,14 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
             strange=0,
             bytes_a_day=float(rounded(each.bytes_a_day)),
         )
-        streams.append(stream)
     if not streams:
         return None
     return Rate(
-        bytes_a_day=sum(each.bytes_a_day for each in streams),
+        bytes_a_day=sum(each.bytes_a_day for each in streams.values()),
         told_by="timestamps",
         is_dated=False,
         untold_bytes=rate.untold_bytes + sum(each.size_bytes for each in rate.streams if each not in dated),
-        streams=tuple(sorted(streams, key=lambda each: _number(each.name))),
+        streams=tuple(streams[name] for name in names.values() if name in streams),
     )
 
 

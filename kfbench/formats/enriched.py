@@ -29,13 +29,13 @@ stored as none.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from kfbench.codecs import Codec, codec_of
 from kfbench.formats.base.appending import Appending, EnrichedAppending
 from kfbench.formats.base.capabilities import Capabilities, Origin
 from kfbench.formats.base.messages import MessageFormat
 from kfbench.kernels.formats import enriched as kernels
+from kfbench.kernels.formats.messages import ENRICHED, MessageKernels
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -45,7 +45,7 @@ class EnrichedFormat(MessageFormat):
     time_tag: bool
     origin: Origin = "proposed"
     is_told_by_magic: ClassVar[bool] = False
-    _kernels: ClassVar[Any] = kernels
+    _kernels: ClassVar[MessageKernels] = ENRICHED
 
     @property
     def appending(self) -> Appending:
@@ -67,9 +67,6 @@ class EnrichedFormat(MessageFormat):
     def _part_bytes(self) -> dict[str, int]:
         parts = dict(zip(kernels.PARTS, kernels.PART_BYTES, strict=True))
         return parts | {"timestamp_tag": kernels.TIME_BYTES if self.time_tag else 0}
-
-    def _codec_of(self, number: int) -> Codec:
-        return codec_of(number)
 
 
 FORMATS = tuple(

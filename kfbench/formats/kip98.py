@@ -26,10 +26,9 @@ from kfbench.batches import BATCH, FIELD_NAMES, BatchFields
 from kfbench.codecs import Allowance
 from kfbench.formats.base.appending import Appending, Kip98Appending
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.format import shapes_of
-from kfbench.formats.base.reading import Index, Part, Reading
-from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
+from kfbench.formats.base.damage import BatchDamage, Bodies, OnError
+from kfbench.formats.base.format import EncodeResult, Format, PlainBatches, shapes_of
+from kfbench.formats.base.reading import Index, Reading, ReadScope
 from kfbench.kernels.formats import kip98 as kernels
 from kfbench.kernels.wire import status
 from kfbench.records import Records, Shapes
@@ -47,7 +46,7 @@ class Kip98Reading(Reading):
     """Reader of kip98 batches. The constructor reads everything; the attributes and `rows` give the result."""
 
     def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
-        self.data, self.positions, self.damage = data, positions, Damage(positions, on_error)
+        self.data, self.positions, self.damage = data, positions, BatchDamage(positions, on_error)
         batches, state = len(positions) - 1, self.damage.state
         codecs, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64)
         any_codec, two_clocks = kernels.survey(data, positions, codecs, bodies, state)
@@ -76,7 +75,7 @@ class Kip98Reading(Reading):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Kip98Format(SealedFormat):
+class Kip98Format(Format):
     """The batch in the text of KIP-98. Its readers always decode everything, even if the caller wants only metadata."""
 
     name: str = "kip98"
@@ -92,8 +91,10 @@ class Kip98Format(SealedFormat):
         overhead = batches * kernels.HEADER + len(shapes) * kernels.MAX_MESSAGE_OVERHEAD
         return overhead + shapes.key_bytes + shapes.value_bytes
 
-    def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
-        return Outcome(*kernels.encode(records.columns, bounds, fields.rows, codec, *plain))
+    def _encode(
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches
+    ) -> EncodeResult:
+        return EncodeResult(*kernels.encode(records.columns, bounds, fields.rows, codec, *plain))
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         kernels.sizes(shapes_of(records).columns, bounds, fields.rows, out)
@@ -104,7 +105,7 @@ class Kip98Format(SealedFormat):
         return dict(zip(kernels.PARTS, out.tolist(), strict=True))
 
     def _read(
-        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: ReadScope, check_crcs: bool
     ) -> Reading:
         return Kip98Reading(data, positions, on_error, allowance)
 

@@ -30,7 +30,7 @@ PIECE_BYTES: Final = 2 << 20  # bytes to read at a time
 
 
 @dataclass(frozen=True)
-class Part:
+class SegmentPiece:
     """Some batches of a segment, and the damage next to them.
 
     start, end: `log` and `damage` come from the bytes start to end - 1 of the file.
@@ -240,7 +240,7 @@ class SegmentReader:
         self._segment = replace(segment_at(file), limits=LIMITS, piece_bytes=PIECE_BYTES)
         self._follows = follows if follows is not None and follow_each_other(follows.path, self.found.path) else None
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[SegmentPiece]:
         """Yield the batches in the order of the file, and add them to `found`."""
         found, end = self.found, 0
         try:
@@ -252,10 +252,10 @@ class SegmentReader:
                 if chunk.log is not None:
                     found.add(chunk.log)
                     end = chunk.end
-                    yield Part(chunk.log, chunk.start, end, chunk.damage)
+                    yield SegmentPiece(chunk.log, chunk.start, end, chunk.damage)
                 elif chunk.damage:
                     start, end = end, chunk.damage[-1].position + chunk.damage[-1].size_bytes
-                    yield Part(read_log(b""), start, end, chunk.damage)
+                    yield SegmentPiece(read_log(b""), start, end, chunk.damage)
         except (KfbenchError, OSError) as error:
             found.unreadable_reason = getattr(error, "strerror", None) or str(error)
         if not found.trailing_bytes and not found.unreadable_reason:

@@ -8,14 +8,16 @@ Numba's NUMBA_DISABLE_JIT=1 nothing is compiled: every kernel runs as plain Pyth
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from pickle import UnpicklingError
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import llvmlite
 import numba
@@ -54,6 +56,52 @@ def _has(*features: str) -> bool:
 
 FAST_CRC = _has("sse4.2", "pclmul")
 WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
+
+
+# Names of vector instructions.
+INTERPRETED: Final = "none"  # the kernels run as plain Python
+UNKNOWN: Final = "unknown"
+_EIGHT_SUMS: Final = """
+define void @sums(ptr %values) {
+  %before = load <8 x i64>, ptr %values, align 8
+  %after = add <8 x i64> %before, %before
+  store <8 x i64> %after, ptr %values, align 8
+  ret void
+}
+"""
+_SIGNS: Final = (  # the first that is in the machine code
+    ("AVX-512", r"%zmm"),
+    ("AVX2", r"%ymm"),
+    ("AVX", r"\bv\w+\s[^\n]*%xmm"),
+    ("SSE2", r"%xmm"),
+    ("SVE", r"\bz\d+\.d\b"),
+    ("NEON", r"\.2d\b"),
+)
+VECTORS: Final = (*(name for name, _ in _SIGNS), UNKNOWN)
+
+
+def kernel_vectors() -> str:
+    """Return the widest vector instructions that kernels are compiled to, such as "AVX2"."""
+    return vectors_for(CPU_NAME, CPU_FEATURES) if COMPILED else INTERPRETED
+
+
+def host_vectors() -> str:
+    """Return the widest vector instructions that this host has, whatever Numba is told to use."""
+    return vectors_for(llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten())
+
+
+@lru_cache(maxsize=8)
+def vectors_for(cpu_name: str, cpu_features: str) -> str:
+    """Return the widest vector instructions that LLVM uses for a processor (LLVM's name, LLVM's list of features).
+
+    A name implies features that are in no list, so the answer is read from the machine code of a small function.
+    """
+    llvmlite.binding.initialize_native_target()
+    llvmlite.binding.initialize_native_asmprinter()
+    target = llvmlite.binding.Target.from_triple(llvmlite.binding.get_process_triple())
+    machine = target.create_target_machine(cpu=cpu_name, features=cpu_features, opt=3)
+    code = machine.emit_assembly(llvmlite.binding.parse_assembly(_EIGHT_SUMS))
+    return next((name for name, sign in _SIGNS if re.search(sign, code)), UNKNOWN)
 
 
 def _cache_folder() -> Path:

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +33,7 @@ KEY: Final = struct.pack(">hh", 0, layouts.CONTROL_DICTIONARY)
 HEADER: Final = "trained-on"
 VALUE: Final = struct.Struct(">hi32s")  # version, number, SHA-256
 MOST_DICTIONARIES: Final = 256  # of one reader: 32 MiB at most, whatever a log claims
-LEAST_BYTES: Final = 80  # every batch with a dictionary is larger; transaction markers are smaller
+LEAST_BYTES: Final = 80  # a batch with a dictionary is larger, so that transaction markers need not be read
 MAGICS: Final = [magic for magic in BY_MAGIC if magic >= 2]
 ATTRIBUTES_LOW_AT: Final = layouts.position(layouts.V2_HEADER, "attributes") + 1  # also in v3
 
@@ -92,13 +93,6 @@ def stored_dictionaries(log: DecodedLog) -> Iterator[Dictionary]:
             yield replace(found, trained_on=_trained_on(dict(log.records.headers(i)).get(HEADER)))
 
 
-def uses_dictionary(data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return for each entry True if its header has the codec of dictionaries, bool[entries]."""
-    found: NDArray[np.bool_] = magics >= 2
-    found &= data[positions[:-1] + ATTRIBUTES_LOW_AT] & layouts.CODEC_MASK == ZstdDictionary.id
-    return found
-
-
 def stored_values(
     data: Bytes, positions: Int64, magics: NDArray[np.int8], limits: Limits
 ) -> Iterator[tuple[int, bytes]]:
@@ -147,13 +141,8 @@ def _add(value: bytes, found: dict[int, Dictionary], allowance: Allowance) -> No
 def _trained_on(header: bytes | None) -> TrainedOn | None:
     """Read a header. It is hostile input and only shown, so anything unexpected counts as no header."""
     try:
-        values = json.loads(header or b"null")
-        numbers = [values[name] for name in ("records", "size_bytes")]
-        batch_size, name = values["batch_size"], values["format"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        found = msgspec.json.decode(header or b"null", type=TrainedOn)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
-    if not all(type(each) is int and each >= 0 for each in numbers) or not isinstance(name, str) or len(name) > 40:
-        return None
-    if not name.isprintable() or not (batch_size is None or (type(batch_size) is int and batch_size > 0)):
-        return None
-    return TrainedOn(format=name, batch_size=batch_size, records=numbers[0], size_bytes=numbers[1])
+    has_numbers = min(found.records, found.size_bytes) >= 0 and (found.batch_size is None or found.batch_size > 0)
+    return found if has_numbers and len(found.format) <= 40 and found.format.isprintable() else None

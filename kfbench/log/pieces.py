@@ -70,27 +70,27 @@ def pieces(
         file.seek(start)
         start_of_next = np.zeros(0, np.uint8)  # the beginning of a batch that does not end in the previous piece
         while True:
-            room = min(max(piece_bytes, _claimed_bytes(start_of_next)), size - at)
-            data = _fill(file, start_of_next, max(room, len(start_of_next)))
-            is_last = len(data) < max(room, len(start_of_next)) or at + len(data) >= size
+            wanted_bytes = max(min(max(piece_bytes, _claimed_bytes(start_of_next)), size - at), len(start_of_next))
+            data = _fill(file, start_of_next, wanted_bytes)
             entries = Entries.of(data)
-            if end is not None and at + int(entries.positions[-1]) >= end:
+            whole = int(entries.positions[-1])
+            if end is not None and at + whole >= end:
                 yield Piece.of(data, entries, int(np.searchsorted(entries.positions, end - at)), at)
                 return
             if entries.broken:
                 raise CorruptLog(at + entries.broken.position, entries.broken.field, entries.broken.promise)
-            whole = int(entries.positions[-1])
             claimed_bytes = _claimed_bytes(data[whole:])
-            is_too_long = most_bytes is not None and claimed_bytes > most_bytes
-            may_be_batch = claimed_bytes <= size and len(data) > MAGIC_AT and int(data[MAGIC_AT]) in BY_MAGIC
-            is_no_log = is_too_long and not at + whole and not may_be_batch
-            trailing_bytes = size if is_no_log else len(data) - whole if is_last and not is_too_long else 0
-            if whole or (is_last and not is_too_long) or is_no_log:
-                yield Piece.of(data, entries, len(entries.magics), at, trailing_bytes)
-            if is_too_long and not is_no_log:
+            rest = "file's end" if len(data) < wanted_bytes or at + len(data) >= size else "batch that goes on"
+            if most_bytes is not None and claimed_bytes > most_bytes:
+                may_be_batch = claimed_bytes <= size and len(data) > MAGIC_AT and int(data[MAGIC_AT]) in BY_MAGIC
+                rest = "batch too long" if at + whole or may_be_batch else "no log"
+            trailing_bytes = {"file's end": len(data) - whole, "no log": size}.get(rest)
+            if whole or trailing_bytes is not None:
+                yield Piece.of(data, entries, len(entries.magics), at, trailing_bytes or 0)
+            if rest == "batch too long":
                 promise = f"{claimed_bytes:,} bytes, where a batch may take {most_bytes:,}"
                 raise CorruptLog(at + whole, "length", promise)
-            if is_last or is_no_log:
+            if rest != "batch that goes on":
                 return
             start_of_next, at = data[whole:].copy(), at + whole
 

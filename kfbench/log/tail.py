@@ -21,7 +21,7 @@ from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import LIMITS, Limits
 from kfbench.log.pieces import PIECE_BYTES
 from kfbench.log.segment import IS_LOG, read_log
-from kfbench.text import counted
+from kfbench.text import count_words
 
 Tail = Literal["zeros", "open", "damaged"]
 
@@ -61,10 +61,10 @@ def follow_each_other(path: str, next_path: str) -> bool:
     return bool(are_segments) and folder == next_folder and name < next_name
 
 
-def names_in_folder_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of all files in a file's folder, or no names if the folder cannot be read."""
+def names_in(folder: Path) -> list[str]:
+    """Return the names of all files in a folder, or no names if it cannot be read."""
     try:
-        return [each.name for each in Path(path).absolute().parent.iterdir()]
+        return [each.name for each in folder.iterdir()]
     except OSError:
         return []
 
@@ -74,7 +74,7 @@ def nothing_in(size_bytes: int) -> str:
 
     size_bytes: the file's size without the zeros that a broker allocated ahead.
     """
-    return f"no whole batch in {counted(size_bytes, 'byte')}: {IS_LOG}" if size_bytes else EMPTY
+    return f"no whole batch in {count_words(size_bytes, 'byte')}: {IS_LOG}" if size_bytes else EMPTY
 
 
 def read_bytes(file: FileIO, start: int, size_bytes: int) -> Bytes:

@@ -22,7 +22,7 @@ from kfbench.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class BatchEncoding:
     """The way to write a batch: its format, its codec's name and level, and the dictionary of zstd."""
 
     fmt: Format
@@ -31,11 +31,11 @@ class Kind:
     dictionary: Dictionary | None = None
 
 
-class BatchKinds(NamedTuple):
+class BatchEncodings(NamedTuple):
     """The kinds (format and codec) of n batches: batch b is written as kinds[number[b]]. number: int64[n]."""
 
     number: Int64
-    kinds: list[Kind]
+    kinds: list[BatchEncoding]
 
 
 def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedLog:
@@ -50,7 +50,7 @@ def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedL
     Raises InvalidDictionary if the log has another dictionary with this number, and InvalidRecords if the log begins at
     offset 0. Kafka's consumer would skip a record that has the offset of the stored dictionary.
     """
-    number, kinds = kinds_of(log)
+    number, kinds = encodings_of(log)
     if dictionary is None:
         return write_batches(log.source_records, log.bounds, log.batch_fields, number, kinds)
     by_number([dictionary, *log.dictionaries.values()])
@@ -68,7 +68,7 @@ def write_log(log: DecodedLog, dictionary: Dictionary | None = None) -> EncodedL
     return EncodedLog(data=np.concatenate([head.data, log_bytes.data]), positions=positions)
 
 
-def kinds_of(log: DecodedLog) -> BatchKinds:
+def encodings_of(log: DecodedLog) -> BatchEncodings:
     """Return the kind (format and codec) of each batch of a decoded log."""
     rows = log.batch_rows
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
@@ -82,14 +82,14 @@ def kinds_of(log: DecodedLog) -> BatchKinds:
     distinct, number = np.unique(packed, return_inverse=True)
     named = FORMATS[log.format_name] if log.format_name else None
     kinds = [
-        Kind(
+        BatchEncoding(
             fmt=named or format_of(each & 7, each & 0x1FFFF & ~0x3F),
             codec="zstd" if each >> 17 else codec_names()[each >> 3 & 7],
             dictionary=log.dictionaries[each >> 17] if each >> 17 else None,
         )
         for each in distinct.tolist()
     ]
-    return BatchKinds(number.astype(np.int64), kinds)
+    return BatchEncodings(number.astype(np.int64), kinds)
 
 
 def write_batches(
@@ -97,7 +97,7 @@ def write_batches(
     bounds: Int64,
     fields: BatchFields,
     number: Int64,
-    kinds: Sequence[Kind],
+    kinds: Sequence[BatchEncoding],
     lossy: bool = False,
 ) -> EncodedLog:
     """Write batch b as kinds[number[b]]. Batches of one kind are encoded together, then put back in order.
@@ -140,7 +140,9 @@ def check_room(
         raise CorruptLog(int(positions[batch]), "records", promise)
 
 
-def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind]) -> int:
+def codec_bytes(
+    records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[BatchEncoding]
+) -> int:
     """Return the number of bytes before compression that the codecs get when `write_batches` writes these batches."""
     total = 0
     for part in _by_kind(records, bounds, fields, number):

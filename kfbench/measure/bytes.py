@@ -25,20 +25,20 @@ def measure_size(fmt: Format, source: EncodeInput) -> Row:
 
     The result has the columns of one row of the result table. Raises Unverified if the log is wrong.
     """
-    records, bounds, batch_fields = source.records, source.bounds, source.batch_fields
+    records = source.records
     log = source.encode(fmt)
-    verify_records(fmt, records, bounds, batch_fields, log)
+    verify_records(fmt, source, log)
     payload_bytes, size_bytes = records.shapes.payload_bytes, int(log.positions[-1])
     row: Row = {
         "records": len(records),
-        "batches": len(bounds) - 1,
+        "batches": source.batches,
         "size_bytes": size_bytes,
         "payload_bytes": payload_bytes,
         "losses": counts_text(log.losses),
     }
     if source.codec == "none":
-        verify_size(fmt, records, bounds, batch_fields, log)
-        parts = fmt.breakdown(records, bounds, batch_fields)
+        verify_size(fmt, source, log)
+        parts = fmt.breakdown(records, source.bounds, source.batch_fields)
         verify_breakdown(fmt, parts, records, log)
         row |= {"overhead_bytes": size_bytes - payload_bytes, "field_bytes": counts_text(parts)}
     return row

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, Workload
-from kfbench.workloads.recorded.topics import TOPICS
+from kfbench.workloads.recorded import TOPICS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class Cell:
         wanted = {name for formats in grids.values() for name in formats}
         return replace(self, grids=dict(grids), formats=tuple(name for name in self.formats if name in wanted))
 
-    def merged(self, other: "Cell") -> "Cell":
+    def merge(self, other: "Cell") -> "Cell":
         """Add the [[grid]] blocks and formats of `other`, a cell with the same key. Return the new cell."""
         formats = tuple(dict.fromkeys((*self.formats, *other.formats)))
         return replace(self, formats=formats, grids={**self.grids, **other.grids})

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ResultColumn:
     """A column of the result table.
 
     Args:
@@ -45,13 +45,13 @@ INT64: Final = pa.int64()
 INT64_LIST: Final = pa.list_(pa.int64())
 
 
-def added(name: str, type_: pa.DataType, unit: str, meaning: str, **more: bool) -> Column:
+def added(name: str, type_: pa.DataType, unit: str, meaning: str, **more: bool) -> ResultColumn:
     """Return a column of one kind. Runs without the kind, and older runs, may lack it."""
-    return Column(name=name, type=type_, unit=unit, meaning=meaning, is_added=True, **more)
+    return ResultColumn(name=name, type=type_, unit=unit, meaning=meaning, is_added=True, **more)
 
 
 def _column(type_: pa.DataType, unit: str, meaning: str, **more: bool) -> Any:
-    """Declare a column. more: fields of Column. A measured column differs from run to run."""
+    """Declare a column. more: fields of ResultColumn. A measured column differs from run to run."""
     return field(default=None, metadata={"type": type_, "unit": unit, "meaning": meaning, **more})
 
 

@@ -21,7 +21,7 @@ import psutil
 
 from kfbench.codecs import CODECS
 from kfbench.kernels import FAST_CRC, WIDE_CRC
-from kfbench.kernels.instructions import host_vectors, kernel_vectors
+from kfbench.kernels.jit import host_vectors, kernel_vectors
 from kfbench.measure.callgrind import valgrind_version
 from kfbench.measure.container import cores
 

@@ -52,7 +52,7 @@ def yardstick_ns() -> int:
     return best
 
 
-def watched(measure: Callable[[], Iterable[Row]]) -> list[Row]:
+def watch_host(measure: Callable[[], Iterable[Row]]) -> list[Row]:
     """Return the rows of a measurement, each with the state of the host before and during it."""
     yardstick, before = yardstick_ns(), host_counters()
     rows = list(measure())

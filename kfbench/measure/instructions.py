@@ -70,7 +70,7 @@ class CountRequest:
     def halves(self) -> list[EncodeInput]:
         """Return the first half of the batches, and all. What a record takes is the difference of both counts."""
         source = self.make_source()
-        return [source.between(0, (len(source.bounds) - 1) // 2), source]
+        return [source.between(0, source.batches // 2), source]
 
     def arm(self, fmt: Format, source: EncodeInput) -> Arm:
         if self.operation in PATHS:
@@ -181,7 +181,7 @@ def _compile(counted: CountRequest, names: Sequence[str]) -> None:
     _load_kernels()
     source = counted.make_source()
     for fmt in (FORMATS[name] for name in names):
-        verify_records(fmt, source.records, source.bounds, source.batch_fields, source.encode(fmt))
+        verify_records(fmt, source, source.encode(fmt))
     for arm in counted.arms(names):
         arm.before()
         arm.call()

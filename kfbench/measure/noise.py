@@ -32,7 +32,7 @@ _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class NoiseCheck:
     """A comparison of one measured value of a run with its limit.
 
     Args:
@@ -84,7 +84,7 @@ def noise_facts(rows: pa.Table) -> dict[str, Any]:
     return {"noisy": bool(seen), "seen": seen, "hosts": hosts}
 
 
-def checks(rows: pa.Table) -> list[Check]:
+def checks(rows: pa.Table) -> list[NoiseCheck]:
     """Return the noise checks of one host. Only rows that were timed without an error count.
 
     The list is empty if there are no timed rows.
@@ -101,7 +101,7 @@ def is_timed(rows: pa.Table) -> pa.ChunkedArray:
     return pc.and_(pc.equal(rows["status"], "ok"), has_times)
 
 
-def _checks_of_base(timed: pa.Table) -> list[Check]:
+def _checks_of_base(timed: pa.Table) -> list[NoiseCheck]:
     """Check the ratios of each base to its second timing (A/A). They should be 1.
 
     The list is empty if fewer than LEAST_INTERVALS bases were timed twice. Whether intervals contain 1.0 is checked for
@@ -114,7 +114,7 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
     of_kind = _spreads(pairs)
     ratios = [pair.ratio.widened(of_kind.get(pair.kind, 0.0)) for pair in every]
     half_width = float(np.median([ratio.high - ratio.low for ratio in ratios])) / 2
-    width = Check(
+    width = NoiseCheck(
         name="A/A half-width",
         seen=half_width,
         limit=0.02,
@@ -125,7 +125,7 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
     held = sum(held_out(pairs)) / len(pairs)
     widest = max(of_kind, key=lambda kind: of_kind[kind])
     return [
-        Check(
+        NoiseCheck(
             name="A/A intervals that hold 1.0",
             seen=held,
             limit=least_that_hold(len(pairs)) / len(pairs),
@@ -135,7 +135,7 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
             "each half of the cells widened by the spread of the other",
         ),
         width,
-        Check(
+        NoiseCheck(
             name="A/A spread between arms",
             seen=of_kind[widest],
             limit=0.03,
@@ -264,7 +264,7 @@ def held_out(pairs: Sequence[BasePair]) -> list[bool]:
     return [ratio.low - ROUNDING <= 1 <= ratio.high + ROUNDING for ratio in widened]
 
 
-def _checks_of_host(timed: pa.Table) -> list[Check]:
+def _checks_of_host(timed: pa.Table) -> list[NoiseCheck]:
     """Check the CPU time of other processes, the time taken by the hypervisor, and changes of the host's speed.
 
     Rows of other tools may lack these columns. The list is empty if all rows lack them.
@@ -279,7 +279,7 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
     stolen = sum(cell["stolen_ns"] or 0 for cell in cells) / total_ns
     slow, fast = np.percentile([cell["yardstick_ns"] for cell in cells], [95, 5])
     swing = float(slow / fast) - 1
-    by_hypervisor = Check(
+    by_hypervisor = NoiseCheck(
         name="cores that the hypervisor took",
         seen=stolen,
         limit=0.01,
@@ -287,14 +287,14 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
     )
     is_told = all(cell["stolen_ns"] is not None for cell in cells)
     return [
-        Check(
+        NoiseCheck(
             name="cores that others used",
             seen=others,
             limit=0.2,
             words=f"other processes used {others:.2f} cores on average while cells were timed",
         ),
         *([by_hypervisor] if is_told else []),
-        Check(
+        NoiseCheck(
             name="swing of the host's speed",
             seen=swing,
             limit=0.1,
@@ -304,7 +304,7 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
     ]
 
 
-def _checks_of_samples(timed: pa.Table) -> list[Check]:
+def _checks_of_samples(timed: pa.Table) -> list[NoiseCheck]:
     """Check how many samples waited for something, and whether the first round was slower than the others."""
     cpu_ns, wall_ns = (timed[name].combine_chunks() for name in ("cpu_ns", "wall_ns"))
     cpu, wall = (column.flatten().to_numpy().astype(np.float64) for column in (cpu_ns, wall_ns))
@@ -313,13 +313,13 @@ def _checks_of_samples(timed: pa.Table) -> list[Check]:
     rest = np.array([np.median(samples[1:] or samples) for samples in cpu_ns.to_pylist()])
     first = float(np.median(firsts / np.maximum(rest, 1))) - 1
     return [
-        Check(
+        NoiseCheck(
             name="samples that waited",
             seen=waited,
             limit=0.05,
             words=f"{percent(waited)} of the samples took {WAITED:.1f} times their CPU time or longer by the clock",
         ),
-        Check(
+        NoiseCheck(
             name="first rounds above the rest",
             seen=first,
             limit=0.02,

@@ -18,7 +18,7 @@ from kfbench.formats import BASE_FORMAT, Entries, Format
 from kfbench.measure.columns import counts_text
 from kfbench.measure.cpu import ONE_CALL, Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.paths import PATHS, Path, PathInput
+from kfbench.measure.paths import PATHS, BrokerPath, PathInput
 from kfbench.measure.verify import Unverified, verify_records
 
 BATCH_COUNTERS: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")
@@ -63,9 +63,9 @@ def measure_path(
         name: the name of the path.
         formats: the formats of the logs that the path reads.
         to: the format that the path converts to; None for a path that does not convert.
-        source: the records of the workload. A path may change them before they are encoded (`Path.records`).
+        source: the records of the workload. A path may change them before they are encoded (`BrokerPath.records`).
         rounds, sample_ns: see `cpu.measure`.
-        seed: the seed for the records that a path changes (`Path.records`).
+        seed: the seed for the records that a path changes (`BrokerPath.records`).
     """
     path = PATHS[name]
     source = replace(source, records=path.records(source.records, source.bounds, seed))
@@ -74,7 +74,7 @@ def measure_path(
     for i, fmt in enumerate(formats):
         try:
             log = source.encode(fmt)
-            verify_records(fmt, source.records, source.bounds, source.batch_fields, log)
+            verify_records(fmt, source, log)
             logs[i] = log
         except Exception as error:
             arms_of_path[i].error = error
@@ -109,7 +109,7 @@ def measure_path(
     return arms_of_path
 
 
-def prepare_path(path: Path, fmt: Format, to: Format | None, source: EncodeInput, seed: int) -> Arm:
+def prepare_path(path: BrokerPath, fmt: Format, to: Format | None, source: EncodeInput, seed: int) -> Arm:
     """Return the call of a broker path on the records in one format, verified once. See `measure_path`."""
     source = replace(source, records=path.records(source.records, source.bounds, seed))
     log = source.encode(fmt)
@@ -117,7 +117,7 @@ def prepare_path(path: Path, fmt: Format, to: Format | None, source: EncodeInput
     return _verified(path, given, log.data)[0]
 
 
-def _verified(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
+def _verified(path: BrokerPath, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
     """Verify a path on one log. Return the call to time, and the work of one call as columns.
 
     source: the original bytes of the log. They are copied over the log of `given` before each sample. Raises Unverified

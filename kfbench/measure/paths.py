@@ -20,15 +20,15 @@ from kfbench.broker import Work
 from kfbench.broker.append import append
 from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
-from kfbench.broker.expire import By, Expired, expire
-from kfbench.broker.fetch import Fetched, Scan, fetch
+from kfbench.broker.expire import By, ExpireResult, expire
+from kfbench.broker.fetch import FetchResult, Scan, fetch
 from kfbench.broker.mirror import mirror
-from kfbench.broker.seek import Found, seek_offset, seek_time
+from kfbench.broker.seek import SeekResult, seek_offset, seek_time
 from kfbench.broker.time_index import INTERVAL_BYTES
 from kfbench.formats import Format
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.verify import Unverified, carried, verify_log
+from kfbench.measure.verify import Unverified, verify_log
 from kfbench.records import Records, Shapes
 
 BASE_OFFSET: Final = 1_000_000  # first offset in the log; the producer sends 0, so the broker must change it
@@ -39,7 +39,7 @@ MERGE_BYTES: Final = 16_384  # most bytes of keys and values in a merged batch: 
 KEY_USES: Final = 2  # records per key in a log that is compacted
 
 
-class Result(Protocol):
+class PathResult(Protocol):
     @property
     def work(self) -> Work: ...
 
@@ -68,11 +68,11 @@ class PathInput:
 
     def read_back(self) -> Records:
         """Return the records without the fields that the log's format cannot carry."""
-        return carried(self.fmt, self.source.records, self.source.bounds, self.source.batch_fields)
+        return self.source.records_in(self.fmt)
 
     def converted(self) -> Records:
         """Return the records without the fields that the log's format or the target format cannot carry."""
-        return carried(self.target, self.read_back(), self.source.bounds, self.source.batch_fields)
+        return replace(self.source, records=self.read_back()).records_in(self.target)
 
     def verify_output(self, data: Any, expected: Records, fmt: Format | None = None) -> None:
         """Raise Unverified unless the bytes are a log of exactly the expected records.
@@ -84,7 +84,7 @@ class PathInput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class PathTask:
     """A broker path on one log, ready to be called, timed and checked.
 
     Args:
@@ -93,7 +93,7 @@ class Task:
         data: returns the bytes that a result contains; None for a search, which writes no bytes.
     """
 
-    call: Callable[[], Result]
+    call: Callable[[], PathResult]
     check: Callable[[Any], None]
     data: Callable[[Any], Bytes | None] = attrgetter("data")
 
@@ -103,7 +103,7 @@ def with_shapes(records: Records, **columns: NDArray[Any]) -> Records:
     return replace(records, shapes=replace(records.shapes, **columns))
 
 
-def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = "create") -> Task:
+def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = "create") -> PathTask:
     """Append each batch as one produce request. The path sets the offsets inside the buffer of the request."""
     records = given.read_back()
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
@@ -115,41 +115,41 @@ def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = 
         append, given.log, given.fmt, base_offset=BASE_OFFSET, timestamp_type=timestamp_type, now_ms=now_ms,
         from_zero=False, in_place=True,
     )  # fmt: skip
-    return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
+    return PathTask(call=call, check=lambda result: given.verify_output(result.data, expected))
 
 
-def append_convert_task(given: PathInput) -> Task:
+def append_convert_task(given: PathInput) -> PathTask:
     """Append produce requests of one format to a log of another format. Each request becomes one batch of the log."""
     expected = given.converted()
     expected = with_shapes(expected, offsets=BASE_OFFSET + np.arange(len(expected)))
     call = partial(append, given.log, given.fmt, to=given.target, base_offset=BASE_OFFSET, from_zero=False, lossy=True)
-    return Task(call=call, check=lambda result: given.verify_output(result.data, expected, given.target))
+    return PathTask(call=call, check=lambda result: given.verify_output(result.data, expected, given.target))
 
 
-def fetch_task(given: PathInput, scan: Scan) -> Task:
+def fetch_task(given: PathInput, scan: Scan) -> PathTask:
     """Fetch for a reader that wants the format of the log, so no batch is converted.
 
     With scan="never", the broker reads no byte of the log (KIP-724).
     """
 
-    def check(result: Fetched) -> None:
+    def check(result: FetchResult) -> None:
         if not result.zero_copy or not np.shares_memory(result.data, given.log.data):
             raise Unverified(f"{given.fmt.name}: the bytes that are sent are not those of the log")
         given.verify_output(result.data, given.read_back())
 
-    return Task(call=partial(fetch, given.log, given.fmt, fmt=given.fmt, scan=scan), check=check)
+    return PathTask(call=partial(fetch, given.log, given.fmt, fmt=given.fmt, scan=scan), check=check)
 
 
-def convert_task(given: PathInput) -> Task:
+def convert_task(given: PathInput) -> PathTask:
     """Convert the whole log to another format."""
     expected = given.converted()
-    return Task(
+    return PathTask(
         call=lambda: convert(given.log, given.target, fmt=given.fmt, lossy=True),
         check=lambda result: given.verify_output(result.data, expected, given.target),
     )
 
 
-def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
+def compact_task(given: PathInput, merge_bytes: int = 0) -> PathTask:
     """Compact the log: keep only the last record of each key.
 
     merge_bytes: merge the remaining batches up to this size in bytes of keys and values; 0: do not merge.
@@ -159,13 +159,13 @@ def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
     _, from_end = np.unique(keys[::-1], return_index=True)  # index from the end of each key's last record
     expected = records.take(np.sort(len(keys) - 1 - from_end))
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
-    return Task(
+    return PathTask(
         call=lambda: compact(given.log, fmt=given.fmt, now_ms=now_ms, merge_bytes=merge_bytes),
         check=lambda result: given.verify_output(result.data, expected),
     )
 
 
-def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = True) -> Task:
+def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = True) -> PathTask:
     """Mirror the log to one or several partitions of another cluster.
 
     Records keep their order within each partition, and get offsets as a producer assigns them. Plain messages of v0 and
@@ -191,25 +191,27 @@ def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = T
         first_offset=int(records.offsets[0]) if len(records) else 0,
         codec=given.source.codec, level=given.source.level,
     )  # fmt: skip
-    return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
+    return PathTask(call=call, check=lambda result: given.verify_output(result.data, expected))
 
 
-def seek_offset_task(given: PathInput) -> Task:
+def seek_offset_task(given: PathInput) -> PathTask:
     """Find the batch with a given offset. It is the offset of the record two thirds into the log."""
     offsets = given.source.records.offsets
     target = int(offsets[2 * len(offsets) // 3])
 
-    def check(found: Found) -> None:
+    def check(found: SeekResult) -> None:
         there = _batch_at(given, found).offsets
         if not np.any(there == target):
             raise Unverified(
                 f"{given.fmt.name}: offset {target} is not in the batch that was found; its offsets are {there}"
             )
 
-    return Task(call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=lambda _: None)
+    return PathTask(
+        call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=lambda _: None
+    )
 
 
-def seek_time_task(given: PathInput) -> Task:
+def seek_time_task(given: PathInput) -> PathTask:
     """Find the first record with a given timestamp or a later one.
 
     It is the timestamp of the record two thirds into the log.
@@ -219,28 +221,28 @@ def seek_time_task(given: PathInput) -> Task:
     first = int(np.argmax(records.timestamps_ms >= target_ms))
     wanted = int(records.offsets[first]), int(records.timestamps_ms[first])
 
-    def check(found: Found) -> None:
+    def check(found: SeekResult) -> None:
         if (found.offset, found.timestamp_ms) != wanted:
             raise Unverified(f"{given.fmt.name}: {found} is not offset {wanted[0]} at {wanted[1]}")
         _batch_at(given, found)
 
-    return Task(
+    return PathTask(
         call=lambda: _existing(seek_time(given.log, target_ms, fmt=given.fmt)), check=check, data=lambda _: None
     )
 
 
-def _existing(found: Found | None) -> Found:
+def _existing(found: SeekResult | None) -> SeekResult:
     if found is None:
         raise Unverified("nothing was found")
     return found
 
 
-def _batch_at(given: PathInput, found: Found) -> Records:
+def _batch_at(given: PathInput, found: SeekResult) -> Records:
     data = given.log.data[found.position : found.position + found.size_bytes]
     return given.fmt.decode(data).records
 
 
-def expire_task(given: PathInput, by: By) -> Task:
+def expire_task(given: PathInput, by: By) -> PathTask:
     """Delete the records that are older than the record two thirds into the log. The path reads only headers.
 
     The log has SEGMENTS segments. by: "segment" deletes whole segments only; "head" also deletes the old batches at the
@@ -259,10 +261,10 @@ def expire_task(given: PathInput, by: By) -> Task:
     first_kept = first_records[old_segments]
     first_young = next((i for i in range(first_kept, len(is_old)) if not is_old[i]), len(is_old))
 
-    def data_left(result: Expired) -> Bytes:
+    def data_left(result: ExpireResult) -> Bytes:
         return np.concatenate([np.empty(0, np.uint8), *result.segments])
 
-    def check(result: Expired) -> None:
+    def check(result: ExpireResult) -> None:
         data = data_left(result)
         first = len(records) - len(given.fmt.decode(data).records)
         given.verify_output(data, records.part(first, len(records)))
@@ -280,7 +282,7 @@ def expire_task(given: PathInput, by: By) -> Task:
             if head_bytes - result.head_bytes > INTERVAL_BYTES + int(np.diff(log.positions).max()):
                 raise Unverified(f"{name}: {head_bytes} bytes at the head are old, {result.head_bytes} were deleted")
 
-    return Task(call=lambda: expire(segments, before_ms, by, fmt=given.fmt), check=check, data=data_left)
+    return PathTask(call=lambda: expire(segments, before_ms, by, fmt=given.fmt), check=check, data=data_left)
 
 
 def _unchanged(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
@@ -334,7 +336,7 @@ def _no_timestamps(fmt: Format, shapes: Shapes) -> str | None:
 
 
 @dataclass(frozen=True)
-class Path:
+class BrokerPath:
     """A broker path: one kind of work that a broker does on a log, such as append, fetch or compact.
 
     Args:
@@ -354,7 +356,7 @@ class Path:
     name: str
     title: str
     section: Literal["append", "convert", "keep"]
-    task: Callable[[PathInput], Task]
+    task: Callable[[PathInput], PathTask]
     _: KW_ONLY
     records: Callable[[Records, Int64, int], Records] = _unchanged
     missing: Callable[[Format, Shapes], str | None] = _nothing_missing
@@ -365,8 +367,8 @@ class Path:
 
 _BY_TIME: Final[Any] = {"records": _ascending_times, "missing": _no_timestamps, "is_per_call": True}
 _PATHS: Final = (
-    Path("append", "Append: validate, assign offsets", "append", append_task, changes_input=True),
-    Path(
+    BrokerPath("append", "Append: validate, assign offsets", "append", append_task, changes_input=True),
+    BrokerPath(
         "append-time",
         "Append with log append time",
         "append",
@@ -374,19 +376,19 @@ _PATHS: Final = (
         missing=_no_append_time,
         changes_input=True,
     ),
-    Path(
+    BrokerPath(
         "fetch", "Fetch by a reader of the same format", "append", partial(fetch_task, scan="never"), is_per_call=True
     ),
-    Path(
+    BrokerPath(
         "fetch-scan",
         "Fetch, after a look at the magic of each batch",
         "append",
         partial(fetch_task, scan="batches"),
         is_per_call=True,
     ),
-    Path("convert", "Convert", "convert", convert_task, converts=True),
-    Path("append-convert", "Append into a log of another format", "convert", append_convert_task, converts=True),
-    Path(
+    BrokerPath("convert", "Convert", "convert", convert_task, converts=True),
+    BrokerPath("append-convert", "Append into a log of another format", "convert", append_convert_task, converts=True),
+    BrokerPath(
         "compact",
         "Compact: keep the latest of each key",
         "keep",
@@ -394,26 +396,26 @@ _PATHS: Final = (
         records=_reused_keys,
         missing=_no_keys,
     ),
-    Path(
+    BrokerPath(
         "compact-merge",
         "Compact, and merge what stays into larger batches",
         "keep",
         partial(compact_task, merge_bytes=MERGE_BYTES),
         missing=_no_keys,
     ),
-    Path("mirror", "Mirror: decompress and recompress", "keep", partial(mirror_task, pass_through=False)),
-    Path("mirror-through", "Mirror: pass through", "keep", mirror_task),
-    Path(
+    BrokerPath("mirror", "Mirror: decompress and recompress", "keep", partial(mirror_task, pass_through=False)),
+    BrokerPath("mirror-through", "Mirror: pass through", "keep", mirror_task),
+    BrokerPath(
         "mirror-look",
         "Mirror: pass on what has no key, after a look",
         "keep",
         partial(mirror_task, partitions=PARTITIONS),
         records=_without_keys,
     ),
-    Path("seek-offset", "Seek by offset", "keep", seek_offset_task, records=_ascending_times, is_per_call=True),
-    Path("seek-time", "Seek by time", "keep", seek_time_task, **_BY_TIME),
-    Path("expire", "Expire by time: whole segments", "keep", partial(expire_task, by="segment"), **_BY_TIME),
-    Path(
+    BrokerPath("seek-offset", "Seek by offset", "keep", seek_offset_task, records=_ascending_times, is_per_call=True),
+    BrokerPath("seek-time", "Seek by time", "keep", seek_time_task, **_BY_TIME),
+    BrokerPath("expire", "Expire by time: whole segments", "keep", partial(expire_task, by="segment"), **_BY_TIME),
+    BrokerPath(
         "expire-head",
         "Expire by time: whole segments, and the head of the next",
         "keep",
@@ -421,4 +423,4 @@ _PATHS: Final = (
         **_BY_TIME,
     ),
 )
-PATHS: Final[Mapping[str, Path]] = {path.name: path for path in _PATHS}
+PATHS: Final[Mapping[str, BrokerPath]] = {path.name: path for path in _PATHS}

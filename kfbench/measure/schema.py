@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kfbench.measure.columns import Column, StoredRow
+from kfbench.measure.columns import ResultColumn, StoredRow
 from kfbench.measure.kinds import KINDS, REMOVED_KINDS, stored_kind
 from kfbench.measure.kinds.base import DIFFER_IN_A_ROUND, Kind, RemovedKind
 from kfbench.plugins import PluginClash
@@ -19,13 +19,13 @@ from kfbench.plugins import PluginClash
 SCHEMA_VERSION: Final = 1
 
 
-def _columns() -> tuple[Column, ...]:
+def _columns() -> tuple[ResultColumn, ...]:
     """Return all columns. The meaning of a shared column ends with what it means for single kinds.
 
     Raises PluginClash if two kinds declare a column in different ways, or one has the name of a removed kind.
     """
     kinds: list[Kind | RemovedKind] = [*KINDS.values(), *REMOVED_KINDS.values()]
-    shared = [Column(name=each.name, **each.metadata) for each in fields(StoredRow) if each.metadata]
+    shared = [ResultColumn(name=each.name, **each.metadata) for each in fields(StoredRow) if each.metadata]
     meanings = {
         column.name: [f"{kind.name}: {words}" for kind in kinds if (words := kind.meanings.get(column.name))]
         for column in shared
@@ -33,7 +33,7 @@ def _columns() -> tuple[Column, ...]:
     meanings["kind"] = [", ".join(KINDS), f"older runs also {', '.join(REMOVED_KINDS)}"]
     if taken := KINDS.keys() & REMOVED_KINDS.keys():
         raise PluginClash(f"{min(taken)}: {KINDS.package(min(taken))} registers the name of a removed kind")
-    of_kinds: dict[str, Column] = {column.name: column for column in shared}
+    of_kinds: dict[str, ResultColumn] = {column.name: column for column in shared}
     for each in kinds:
         for column in each.columns:
             if of_kinds.setdefault(column.name, column) != column:

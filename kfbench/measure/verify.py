@@ -1,20 +1,19 @@
 """Verify the output of a format before it is counted or timed. A failure is stored as an error instead of a number."""
 
 from binascii import crc32
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64, as_bytes
-from kfbench.batches import APPEND_TIME, BatchFields, DecodedMetadata, DecodedTimes, EncodedLog
-from kfbench.codecs import Dictionary
+from kfbench.arrays import as_bytes
+from kfbench.batches import DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.errors import KfbenchError
 from kfbench.formats import BY_MAGIC, Entries, Format
-from kfbench.layouts import NO_TIMESTAMP
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.records import Records, Shapes
 
 WITNESSES: Final[dict[str, tuple[str, Callable[[memoryview], int]]]] = {
@@ -28,7 +27,7 @@ class Unverified(KfbenchError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CheckOutcome:
     """The outcome of one check of a golden vector or of a measurement.
 
     Args:
@@ -84,12 +83,13 @@ def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
     return None
 
 
-def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
+def verify_size(fmt: Format, source: EncodeInput, log: EncodedLog) -> None:
     """Compare the size that `Format.size` computes with the encoded size, batch by batch.
 
     The log must be uncompressed. Raises Unverified if any batch differs; the message names the first one.
     """
-    sizes, written = fmt.size(records, bounds, batch_fields), np.diff(log.positions)
+    sizes = fmt.size(source.records, source.bounds, source.batch_fields)
+    written = np.diff(log.positions)
     if (batch := _first(sizes != written)) is not None:
         raise Unverified(
             f"{fmt.name}: size says {sizes[batch]} bytes for batch {batch} at byte {log.positions[batch]}, "
@@ -128,38 +128,29 @@ def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shape
             raise Unverified(f"{fmt.name}: {name} read from the prefix differ from the decoded ones")
 
 
-def verify_records(
-    fmt: Format,
-    records: Records,
-    bounds: Int64,
-    batch_fields: BatchFields,
-    log: EncodedLog,
-    dictionaries: Iterable[Dictionary] = (),
-) -> None:
+def verify_records(fmt: Format, source: EncodeInput, log: EncodedLog) -> None:
     """Raise Unverified unless `log` decodes to the records and header fields that were encoded.
 
     Fields that the format cannot carry are not compared. Another project's code must compute the same checksums.
-
-    dictionaries: those that the log was compressed with.
     """
     if wrong := wrong_checksum(log.data, fmt):
         raise Unverified(f"{fmt.name}: {wrong}")
-    back = fmt.decode(log.data, dictionaries=dictionaries)
+    back = fmt.decode(log.data, dictionaries=source.dictionaries)
     if back.trailing_bytes:
         raise Unverified(f"{fmt.name}: {back.trailing_bytes} bytes are left over after decoding")
-    expected, found = carried(fmt, records, bounds, batch_fields), back.records
+    expected, found = source.records_in(fmt), back.records
     if len(found) != len(expected):
         raise Unverified(f"{fmt.name}: {len(expected)} records encoded, {len(found)} decoded")
     names = Shapes.__dataclass_fields__
     for name, one, other in zip(names, expected.shapes.columns, found.shapes.columns, strict=True):
-        _verify_column(fmt, name, one, other)
+        _verify_column(fmt.name, name, one, other)
     if expected != found:
         raise Unverified(f"{fmt.name}: payload differs after encode and decode{_payload_difference(expected, found)}")
     if fmt.magic >= 2:  # v2 and later store the producer's timestamp and the append time
-        _verify_column(fmt, "create_timestamps_ms", records.timestamps_ms, back.create_timestamps_ms)
-    if len(back) == len(bounds) - 1:  # plain messages of v0 and v1 have no batches
-        rows = batch_fields.over(len(bounds) - 1)
-        for name in sorted(batch_fields.set_fields & fmt.capabilities.batch_fields & _READ_AS_WRITTEN):
+        _verify_column(fmt.name, "create_timestamps_ms", source.records.timestamps_ms, back.create_timestamps_ms)
+    if len(back) == source.batches:  # plain messages of v0 and v1 have no batches
+        rows = source.batch_fields.over(source.batches)
+        for name in sorted(source.batch_fields.set_fields & fmt.capabilities.batch_fields & _READ_AS_WRITTEN):
             if (batch := _first(rows[name] != back.batch_rows[name])) is not None:
                 raise Unverified(
                     f"{fmt.name}: {name} differs after encode and decode: batch {batch} has "
@@ -181,9 +172,7 @@ def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
             f"{what}: {len(found)} records came out, not {len(expected)}, and {log.trailing_bytes} bytes of a batch"
         )
     for name in ("offsets", "timestamps_ms"):
-        one, other = getattr(expected.shapes, name), getattr(found.shapes, name)
-        if (at := _first(one != other)) is not None:
-            raise Unverified(f"{what}: {name}: record {at} has {other[at]}, not {one[at]}")
+        _verify_column(what, name, getattr(expected.shapes, name), getattr(found.shapes, name))
     if found != expected:
         raise Unverified(f"{what}: keys, values or headers differ{_payload_difference(expected, found)}")
 
@@ -199,13 +188,11 @@ def _first(differs: NDArray[np.bool_]) -> int | None:
     return int(np.argmax(differs)) if differs.any() else None
 
 
-def _verify_column(fmt: Format, name: str, one: NDArray[Any], other: NDArray[Any]) -> None:
+def _verify_column(what: str, name: str, one: NDArray[Any], other: NDArray[Any]) -> None:
     if len(one) != len(other):
-        raise Unverified(f"{fmt.name}: {name} differ after encode and decode: {len(one)} items, {len(other)} were read")
+        raise Unverified(f"{what}: {name} differ: {len(one)} items, {len(other)} were read")
     if (at := _first(one != other)) is not None:
-        raise Unverified(
-            f"{fmt.name}: {name} differ after encode and decode: item {at} was {one[at]}, {other[at]} was read"
-        )
+        raise Unverified(f"{what}: {name} differ: item {at} was {one[at]}, {other[at]} was read")
 
 
 def _payload_difference(expected: Records, found: Records) -> str:
@@ -218,29 +205,3 @@ def _payload_difference(expected: Records, found: Records) -> str:
             if one != other:
                 return f": the {part} of record {i}"
     return ""
-
-
-def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> Records:
-    """Return the records without the fields that the format cannot carry, as decoding would give them."""
-    can = fmt.capabilities
-    timestamps_ms = records.timestamps_ms
-    if not can.timestamps:
-        timestamps_ms = np.full(len(records), NO_TIMESTAMP)
-    elif not can.milliseconds:
-        seconds = timestamps_ms // 1_000
-        timestamps_ms = np.where((seconds >= 0) & (seconds < 2**31), seconds * 1_000, NO_TIMESTAMP)
-    elif "append_time_ms" in can.batch_fields:
-        rows = np.broadcast_to(batch_fields.over(len(bounds) - 1), len(bounds) - 1)
-        append = np.repeat(rows["timestamp_type"] == APPEND_TIME, np.diff(bounds))
-        timestamps_ms = np.where(append, np.repeat(rows["append_time_ms"], np.diff(bounds)), timestamps_ms)
-    old = records.shapes
-    if can.headers or not old.has_headers:
-        return replace(records, shapes=replace(old, timestamps_ms=timestamps_ms))
-    bare = Shapes(
-        timestamps_ms=timestamps_ms,
-        offsets=old.offsets,
-        key_lengths=old.key_lengths,
-        value_lengths=old.value_lengths,
-    )
-    none = np.zeros(0, np.int64)
-    return replace(records, shapes=bare, header_key_starts=none, header_value_starts=none)

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from kfbench.errors import IllegalCombination, KfbenchError, Refused
 from kfbench.log.damage import Damage
 from kfbench.measure.verify import Unverified
-from kfbench.migration.bills import ONLY_CPU, BreakEven, Costs, Load, Prices, Traffic, break_even, loads
+from kfbench.migration.bills import BreakEven, Costs, Load, break_even, loads
 from kfbench.migration.measure import measure_costs
-from kfbench.migration.plans import Plan, Row, check_codec, matrix, refuses_idempotent
+from kfbench.migration.plans import MatrixRow, Plan, check_codec, matrix, refuses_idempotent
 from kfbench.migration.subjects import (
-    Sample,
+    SampleLimits,
     Subject,
     codec_of,
     find_logs,
@@ -24,15 +26,17 @@ from kfbench.migration.subjects import (
     log_subject,
     without_producers,
 )
+from kfbench.money import Prices, Traffic
 from kfbench.sources.folder import NothingToRead
 
 # At these sizes the fixed cost of a conversion (0.1 ms and more) is a few percent, and a plan takes about 10 s.
-COMPRESSED: Final = Sample(size_bytes=2 << 20, batches=512, records=10_240)
-SAMPLES: Final[Mapping[str, Sample]] = {
-    "none": Sample(size_bytes=4 << 20, batches=20_480),
-    "gzip": Sample(size_bytes=256 << 10, batches=512, records=5_120),
+COMPRESSED: Final = SampleLimits(size_bytes=2 << 20, batches=512, records=10_240)
+SAMPLES: Final[Mapping[str, SampleLimits]] = {
+    "none": SampleLimits(size_bytes=4 << 20, batches=20_480),
+    "gzip": SampleLimits(size_bytes=256 << 10, batches=512, records=5_120),
 }
 
+ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0)
 DEFAULT_CODEC: Final = "lz4"
 MOST_TOPICS: Final = 4  # the number of topics that are measured, the largest ones; each takes about 10 s
 
@@ -91,7 +95,7 @@ class Migration:
     codec: str
     traffic: Traffic
     prices: Prices
-    rows: tuple[Row, ...]
+    rows: tuple[MatrixRow, ...]
     subjects: tuple[MigratedSubject, ...]
     damage: Mapping[str, tuple[Damage, ...]] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
@@ -105,7 +109,7 @@ class Migration:
             "codec": self.codec,
             "traffic": asdict(self.traffic),
             "prices": asdict(self.prices),
-            "phases": [asdict(phase) for phase in self.plan.phases],
+            "phases": msgspec.to_builtins(self.plan.phases),
             "matrix": [row.to_dict() for row in self.rows],
             "subjects": [subject.to_dict() for subject in self.subjects],
             "damaged": [asdict(each) for damage in self.damage.values() for each in damage],

@@ -3,22 +3,30 @@
 - Cost: CPU time and bytes of one operation, from `measure` or from the rows of a run.
 - Load: CPU time and bytes of all brokers in one phase. It is computed from costs, and from the shares of old clients.
   Work for replicas and for all consumers is included.
-- Bill: a load multiplied by prices.
+- Bill: a load multiplied by prices (`kfbench.money`).
 - Break-even: the share of old consumers at which the bills of two phases are equal.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from math import inf, isfinite
 from typing import Any, Final, Literal, Self
 
 from kfbench.errors import InvalidConfig
 from kfbench.measure.cpu import PairedRatio
-from kfbench.migration.plans import ZERO_COPY, Cell, Operation, Phase, Plan, fetching, on_fetch, on_produce, splits
+from kfbench.migration.plans import (
+    ZERO_COPY,
+    BrokerAction,
+    Operation,
+    Phase,
+    Plan,
+    fetching,
+    on_fetch,
+    on_produce,
+    splits,
+)
+from kfbench.money import Bill, Prices, Traffic, bill
 
 GIB: Final = 2**30
-GB: Final = 10**9
-DAYS_A_MONTH: Final = 365.25 / 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,78 +101,6 @@ class Costs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
-    """Assumptions about clients, replicas and retention. Shares are from 0 to 1.
-
-    Raises InvalidConfig with the name of a field that is out of range.
-
-    Args:
-        old_producers: share of the produced records that come from old producers.
-        old_consumers: share of the fetched records that go to old consumers.
-        fan_out: number of consumers that read each record.
-        replication: number of copies of each record, including the leader's.
-        retention_days: number of days that records stay on disk.
-        old_data: share of the fetched records that were stored before the plan changed the format on disk.
-        canary_leaders: share of the leaders on the canary, a broker that tries the new format before the others.
-    """
-
-    old_producers: float = 0.1
-    old_consumers: float = 0.2
-    fan_out: float = 3.0
-    replication: int = 3
-    retention_days: float = 7.0
-    old_data: float = 0.0
-    canary_leaders: float = 0.05
-
-    def __post_init__(self) -> None:
-        shares = ("old_producers", "old_consumers", "old_data", "canary_leaders")
-        _check_numbers(self, dict.fromkeys(shares, (0, 1)) | {"replication": (1, inf)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prices:
-    """Prices in US dollars. GB is 10**9 bytes. Raises InvalidConfig with the name of a field that is out of range.
-
-    The defaults are assumptions of the month PRICES_ASSUMED, in the range of public clouds' list prices.
-    """
-
-    cpu_core_hour: float = 0.04
-    storage_gb_month: float = 0.08
-    network_gb: float = 0.01
-
-    def __post_init__(self) -> None:
-        _check_numbers(self, {})
-
-
-PRICES_ASSUMED: Final = "2026-11"
-
-
-def _check_numbers(holder: Traffic | Prices, limits: Mapping[str, tuple[float, float]]) -> None:
-    for name, value in vars(holder).items():
-        low, high = limits.get(name, (0, inf))
-        if not isfinite(value) or not low <= value <= high:
-            wanted = f"{low} to {high}" if high < inf else f"{low} or more"
-            raise InvalidConfig(f"{name}: {value} is not {wanted}")
-
-
-# The assumptions that the calculator of a page shows.
-SHOWN: Final = ("fan_out", "replication", "retention_days", "storage_gb_month", "network_gb")
-
-
-def month_facts(traffic: Traffic | None = None, prices: Prices | None = None) -> dict[str, Any]:
-    """Return the assumptions of a month's bill as plain values, for the calculator of a page."""
-    assumed = asdict(traffic or Traffic()) | asdict(prices or Prices())
-    return {
-        "days": DAYS_A_MONTH,
-        "assumed": PRICES_ASSUMED if prices in (None, Prices()) else None,
-        **{name: value for name, value in assumed.items() if name in SHOWN},
-    }
-
-
-ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Load:
     """The work of all brokers per GiB produced, including the work for replicas and for all consumers.
 
@@ -213,6 +149,16 @@ class Load:
     def __mul__(self, share: float) -> Self:
         return type(self)(**{name: value * share for name, value in vars(self).items()})
 
+    def bill(self, traffic: Traffic, prices: Prices) -> Bill:
+        """Return the bill for CPU time, disks during the retention, and network. Refused requests cost nothing."""
+        return bill(
+            cpu_s=self.cpu_s,
+            disk_bytes=self.disk_bytes,
+            network_bytes=self.in_bytes + self.out_bytes,
+            traffic=traffic,
+            prices=prices,
+        )
+
     def to_dict(self) -> dict[str, float | None]:
         return vars(self) | {"cpu_s": self.cpu_s, "zero_copy_share": self.zero_copy_share}
 
@@ -237,7 +183,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
     total += Load(disk_bytes=stored_bytes)
     fresh = stored_bytes / costs.size_bytes[phase.writes]
     follower = on_fetch(phase, phase.writes, plan.old if phase.only_old else phase.knows, costs.codec)
-    copies = _fetched(follower, phase.writes, costs) * (fresh * (traffic.replication - 1))
+    copies = _fetch_load(follower, phase.writes, costs) * (fresh * (traffic.replication - 1))
     total += copies + Load(in_bytes=copies.out_bytes, disk_bytes=copies.out_bytes)  # followers write what they fetch
     for consumer, share in _weighted(plan, traffic.old_consumers):
         for is_old, part, scale in ((False, 1 - traffic.old_data, fresh), (True, traffic.old_data, old_scale)):
@@ -247,7 +193,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
             if cell.format is None:
                 total += Load(refused_fetched=share * part)
             elif part:
-                one = _upgraded(plan, cell, stored, costs) if upgraded else _fetched(cell, stored, costs)
+                one = _upgraded_load(plan, cell, stored, costs) if upgraded else _fetch_load(cell, stored, costs)
                 one = one if cell.action in ZERO_COPY else replace(one, down_convert_cpu_s=one.fetch_cpu_s)
                 total += one * (share * part * scale * traffic.fan_out)
     return total
@@ -258,17 +204,17 @@ def _weighted(plan: Plan, old_share: float) -> list[tuple[str, float]]:
     return [(name, share) for name, share in ((plan.old, old_share), (plan.new, 1 - old_share)) if share]
 
 
-def _fetched(cell: Cell, stored: str, costs: Costs) -> Load:
+def _fetch_load(cell: BrokerAction, stored: str, costs: Costs) -> Load:
     cost = costs.of(fetching(cell, stored))
     zero_copy_bytes = cost.target_bytes if cell.action in ZERO_COPY else 0
     return Load(fetch_cpu_s=cost.cpu_ns / 1e9, out_bytes=cost.target_bytes, zero_copy_bytes=zero_copy_bytes)
 
 
-def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
+def _upgraded_load(plan: Plan, cell: BrokerAction, stored: str, costs: Costs) -> Load:
     """Return the load of one fetch of the whole measured log after a forced upgrade, with its size then."""
     if cell.action not in ZERO_COPY:
         if not splits(plan, costs.codec):
-            return _fetched(cell, stored, costs)
+            return _fetch_load(cell, stored, costs)
         cost = costs.of(Operation("down-convert upgraded", plan.old, plan.old))
         return Load(fetch_cpu_s=cost.cpu_ns / 1e9, out_bytes=cost.target_bytes)
     fresh, upgrade = costs.of(fetching(cell, stored)), costs.of(Operation("upgrade", plan.old, stored))
@@ -290,32 +236,6 @@ def loads(plan: Plan, costs: Costs, traffic: Traffic) -> dict[str, Load]:
         else:
             found[phase.name] = own
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bill:
-    """A bill in US dollars per GiB produced."""
-
-    cpu: float
-    storage: float
-    network: float
-
-    @property
-    def total(self) -> float:
-        return self.cpu + self.storage + self.network
-
-
-def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
-    """Return the bill for used CPU time, for bytes on disk during the retention, and for bytes in and out of brokers.
-
-    Refused requests cost nothing: see `Load.refuses`.
-    """
-    gb_months = found.disk_bytes / GB * traffic.retention_days / DAYS_A_MONTH
-    return Bill(
-        cpu=found.cpu_s / 3600 * prices.cpu_core_hour,
-        storage=gb_months * prices.storage_gb_month,
-        network=(found.in_bytes + found.out_bytes) / GB * prices.network_gb,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,7 +298,7 @@ def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: 
             raise InvalidConfig(f"{plan.name}: {phase!r} refuses a part of the traffic, which is not saved")
         if counted == "down-conversion":
             found = replace(found, append_cpu_s=0.0, fetch_cpu_s=found.down_convert_cpu_s)
-        return bill(found, given, prices).total
+        return found.bill(given, prices).total
 
     def saved(share: float) -> float:
         return bill_of(plan.before, before, all_old) - bill_of(plan.goal, goal, replace(traffic, old_consumers=share))

@@ -15,12 +15,13 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.broker.append import append
 from kfbench.broker.convert import convert
-from kfbench.broker.fetch import Fetched, fetch
+from kfbench.broker.fetch import FetchResult, fetch
 from kfbench.formats import FORMATS
 from kfbench.log.writing import chained
 from kfbench.measure.cpu import ONE_CALL, Arm, measure, paired_ratio
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.paths import BASE_OFFSET
-from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
+from kfbench.measure.verify import Unverified, verify_log, verify_records
 from kfbench.migration.bills import Cost, Costs
 from kfbench.migration.plans import Operation, PathName, Plan, operations
 from kfbench.records import Records
@@ -29,17 +30,6 @@ ROUNDS: Final = 9  # with fewer, a 95 % interval holds the true median less ofte
 FETCH_BYTES: Final = 1 << 20  # the default of max.partition.fetch.bytes
 
 UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
-
-
-class Produced(NamedTuple):
-    """Records in batches as producers send them.
-
-    bounds: the index of the first record of each batch, and the end, int64[batches + 1].
-    """
-
-    records: Records
-    bounds: Int64
-    batch_fields: BatchFields
 
 
 class Prepared(NamedTuple):
@@ -74,12 +64,11 @@ def measure_costs(
         IllegalCombination: a format of the plan lacks the codec.
         Refused: a broker refuses the records.
     """
-    given = Produced(records, bounds, batch_fields)
+    given = EncodeInput(records=records, bounds=bounds, codec=codec, batch_fields=batch_fields)
     logs = {}
     for name in plan.formats:
-        fmt = FORMATS[name]
-        logs[name] = fmt.encode(records, bounds, codec, None, batch_fields, lossy=True)
-        verify_records(fmt, *given, logs[name])
+        logs[name] = given.encode(FORMATS[name])
+        verify_records(FORMATS[name], given, logs[name])
     wanted = operations(plan, codec)
     sources = {operation: _source(operation, logs, plan.new) for operation in wanted}
     # All calls use one buffer, as in cpu.prepare. With separate buffers, the same call would differ by a few percent.
@@ -128,7 +117,7 @@ def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> E
     return EncodedLog(data=np.tile(log.data, times)[: positions[-1]], positions=positions)
 
 
-def _prepare(operation: Operation, source: EncodedLog, given: Produced, buffer: Bytes) -> Prepared:
+def _prepare(operation: Operation, source: EncodedLog, given: EncodeInput, buffer: Bytes) -> Prepared:
     """Call an operation once and verify its result. Raise Unverified if it is wrong."""
     log = EncodedLog(data=buffer[: len(source.data)], positions=source.positions)
     call = _call(operation, log)
@@ -173,7 +162,7 @@ def _title(operation: Operation) -> str:
     return f"{operation.path} {operation.source} to {operation.target}"
 
 
-def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -> None:
+def _verify_untouched(operation: Operation, done: FetchResult, source: EncodedLog) -> None:
     work = done.work
     if work.untouched != work.batches or not np.array_equal(done.data, source.data):
         raise Unverified(f"{_title(operation)}: {work.batches - work.untouched} of {work.batches} batches were touched")
@@ -181,14 +170,14 @@ def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -
         raise Unverified(f"{_title(operation)}: the fetch was {'' if done.zero_copy else 'not '}zero-copy")
 
 
-def _verify(operation: Operation, data: Bytes, given: Produced) -> None:
+def _verify(operation: Operation, data: Bytes, given: EncodeInput) -> None:
     """Raise Unverified unless `data` is a log of the given records.
 
     Properties that the formats cannot carry may be missing.
     """
     path, source, target = operation
     fmt = FORMATS[target]
-    expected = carried(fmt, carried(FORMATS[source], *given), given.bounds, given.batch_fields)
+    expected = replace(given, records=given.records_in(FORMATS[source])).records_in(fmt)
     first = BASE_OFFSET if path == "append" else 0
     expected = replace(expected, shapes=replace(expected.shapes, offsets=expected.shapes.offsets + first))
     verify_log(_title(operation), fmt, data, expected)

@@ -9,14 +9,15 @@ if the broker does not know its format.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
@@ -41,8 +42,7 @@ PathName = Literal["append", "zero-copy", "scan", "copy", "down-convert", "upgra
 ZERO_COPY: Final[tuple[Action, ...]] = ("zero-copy", "scan")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Phase:
+class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of brokers in one phase of a plan. Formats are given by name.
 
     Args:
@@ -75,8 +75,7 @@ class Phase:
     forces: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The phases of a migration from format `old` to `new`.
 
     Args:
@@ -107,18 +106,10 @@ class Plan:
         raise InvalidConfig(f"{self.name}: no phase {name!r} (phases: {', '.join(each.name for each in self.phases)})")
 
 
-def _load() -> Iterator[Plan]:
-    text = files("kfbench.migration").joinpath("plans.toml").read_text(encoding="utf-8")
-    for name, row in tomllib.loads(text).items():
-        unknown = row.keys() - {each.name for each in fields(Plan)}
-        for phase in row["phases"]:
-            unknown |= phase.keys() - {each.name for each in fields(Phase)}
-        if unknown:
-            raise InvalidConfig(f"plans.toml: {name}: {', '.join(sorted(unknown))}: unknown key")
-        yield msgspec.convert(row | {"name": name}, Plan)
-
-
-PLANS: Final[Mapping[str, Plan]] = MappingProxyType({plan.name: plan for plan in _load()})
+_TEXT: Final = files("kfbench.migration").joinpath("plans.toml").read_text(encoding="utf-8")
+PLANS: Final[Mapping[str, Plan]] = MappingProxyType(
+    {name: msgspec.convert(row | {"name": name}, Plan) for name, row in tomllib.loads(_TEXT).items()}
+)
 
 
 class Operation(NamedTuple):
@@ -133,7 +124,7 @@ class Operation(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class BrokerAction:
     """The action of a broker on one request.
 
     Args:
@@ -153,15 +144,15 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class MatrixRow:
     """A row of the matrix: the actions for one producer and one consumer. stored: the format of the fetched data."""
 
     phase: str
     stored: str
     producer: str
     consumer: str
-    produce: Cell
-    fetch: Cell
+    produce: BrokerAction
+    fetch: BrokerAction
 
     @property
     def zero_copy(self) -> bool:
@@ -184,13 +175,13 @@ def check_codec(plan: Plan, codec: str) -> None:
         FORMATS[name].check_codec(codec)
 
 
-def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
+def on_produce(phase: Phase, producer: str, codec: str) -> BrokerAction:
     """Return the broker's action on a produce request. producer: the newest format that the producer knows."""
     spoken = _spoken(phase, producer)
     if _index(spoken) > _index(phase.knows) or _index(spoken) < _index(phase.least_produced):
-        return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
+        return BrokerAction(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
     if codec not in FORMATS[phase.writes].capabilities.codecs:
-        return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_COMPRESSION_TYPE")
+        return BrokerAction(action="refused", spoken=spoken, error="UNSUPPORTED_COMPRESSION_TYPE")
     step = _index(phase.writes) - _index(spoken)
     if step == 0:
         # The inner offsets of v0 are absolute: setting them changes the compressed bytes.
@@ -200,7 +191,7 @@ def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
     losses = lost(spoken, phase.writes)
     # As in Kafka's LogValidator, a broker refuses to store records without their producer id.
     error = "UNSUPPORTED_FOR_MESSAGE_FORMAT" if "producer_id" in losses else None
-    return Cell(action=action, spoken=spoken, format=phase.writes, lost=losses, idempotent=error)
+    return BrokerAction(action=action, spoken=spoken, format=phase.writes, lost=losses, idempotent=error)
 
 
 def refuses_idempotent(plan: Plan) -> bool:
@@ -208,21 +199,21 @@ def refuses_idempotent(plan: Plan) -> bool:
     return any("producer_id" in FORMATS[phase.writes].capabilities.missing for phase in plan.phases)
 
 
-def on_fetch(phase: Phase, stored: str, consumer: str, codec: str) -> Cell:
+def on_fetch(phase: Phase, stored: str, consumer: str, codec: str) -> BrokerAction:
     """Return the broker's action on a fetch of data in format `stored`. consumer: the newest format that it knows."""
     spoken = _spoken(phase, consumer)
     if _index(spoken) > _index(phase.knows) or _index(spoken) < _index(phase.least_fetched):
-        return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
+        return BrokerAction(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
     if _index(stored) < _index(phase.least_read):
-        return Cell(action="unreadable", spoken=spoken)
+        return BrokerAction(action="unreadable", spoken=spoken)
     if _index(stored) > _index(spoken):
         if codec not in FORMATS[spoken].capabilities.codecs:
-            return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_COMPRESSION_TYPE")
-        return Cell(action="down-convert", spoken=spoken, format=spoken, lost=lost(stored, spoken))
+            return BrokerAction(action="refused", spoken=spoken, error="UNSUPPORTED_COMPRESSION_TYPE")
+        return BrokerAction(action="down-convert", spoken=spoken, format=spoken, lost=lost(stored, spoken))
     if _index(spoken) >= _index(phase.writes):
-        return Cell(action="zero-copy", spoken=spoken, format=stored)
+        return BrokerAction(action="zero-copy", spoken=spoken, format=stored)
     # The reader knows the stored format, but only a broker that reads the magic of batches finds that out.
-    return Cell(action="scan" if phase.scans else "copy", spoken=spoken, format=stored)
+    return BrokerAction(action="scan" if phase.scans else "copy", spoken=spoken, format=stored)
 
 
 def _spoken(phase: Phase, client: str) -> str:
@@ -239,14 +230,14 @@ def lost(source: str, target: str) -> tuple[str, ...]:
     return tuple(name for name in FORMATS[target].capabilities.missing if name not in missing_before)
 
 
-def matrix(plan: Plan, codec: str = "none") -> tuple[Row, ...]:
+def matrix(plan: Plan, codec: str = "none") -> tuple[MatrixRow, ...]:
     """Return all rows: phase × format on disk × producer × consumer.
 
     Raise IllegalCombination if a format of the plan lacks the codec.
     """
     check_codec(plan, codec)
     return tuple(
-        Row(
+        MatrixRow(
             phase=phase.name,
             stored=stored,
             producer=producer,
@@ -279,7 +270,7 @@ def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def fetching(cell: Cell, stored: str) -> Operation:
+def fetching(cell: BrokerAction, stored: str) -> Operation:
     """Return the operation of a fetch that is not refused. stored: the format on disk."""
     assert cell.action in ("zero-copy", "scan", "copy", "down-convert")
     # The cost of zero-copy and of a scan does not depend on the reader.

@@ -25,7 +25,7 @@ from kfbench.records import Records
 from kfbench.sources import find
 from kfbench.sources.folder import NothingToRead, unread_line
 from kfbench.sources.log import Segment, stream_of
-from kfbench.text import counted
+from kfbench.text import count_words
 from kfbench.workloads.grid import GridPoint
 
 VALUE_BYTES: Final = (10, 100, 1_024)
@@ -35,7 +35,7 @@ PRODUCER_FIELDS: Final = ("producer_id", "producer_epoch", "base_sequence", "is_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class SampleLimits:
     """The largest amount of records to measure with. size_bytes: bytes of keys and values."""
 
     size_bytes: int
@@ -71,14 +71,14 @@ class Subject:
     source: str = ""
 
 
-def generated_subjects(sample: Sample) -> list[Subject]:
+def generated_subjects(sample: SampleLimits) -> list[Subject]:
     """Generate nine sets of records: every value size in batches of every size.
 
     Each is at most as large as `sample`.
     """
     subjects = []
     for value_bytes, batch_size in product(VALUE_BYTES, BATCH_SIZES):
-        per_batch = f"{counted(batch_size, 'record')} per batch"
+        per_batch = f"{count_words(batch_size, 'record')} per batch"
         point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
         batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
         batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
@@ -100,8 +100,8 @@ def without_producers(subject: Subject) -> Subject:
     if not count:
         return subject
     left_out = (
-        f"the producer ids of {counted(count, 'batch')}: idempotent and transactional producers are refused in phases "
-        "that write v0 or v1"
+        f"the producer ids of {count_words(count, 'batch')}: idempotent and transactional producers are refused in "
+        "phases that write v0 or v1"
     )
     return replace(subject, batch_fields=NO_FIELDS, left_out=(*subject.left_out, left_out))
 
@@ -138,7 +138,7 @@ def codec_of(segments: Sequence[Segment]) -> str:
     return codecs.most_common(1)[0][0] if codecs else "none"
 
 
-def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str = "none") -> Subject:
+def log_subject(name: str, parts: Sequence[Segment], sample: SampleLimits, codec: str = "none") -> Subject:
     """Read the first batches of a topic's segments as a subject. Raise KfbenchError.
 
     No more is read than `sample` takes. A short log is repeated. Damage is left out and listed. codec: of the topic.
@@ -148,10 +148,12 @@ def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str 
     # A short log is repeated, so that the fixed cost of a call is a small part of the measured time.
     times = sample.repeats(first.records.shapes.payload_bytes, len(counts), records)
     repeated = first.records.take(np.tile(np.arange(records), times))
-    about = f"{counted(records, 'record')} in {counted(len(counts), 'batch')} of {name}"
+    about = f"{count_words(records, 'record')} in {count_words(len(counts), 'batch')} of {name}"
     places = [(file, each) for file, damage in first.damage.items() for each in damage if each.size_bytes]
     lost_bytes = sum(each.size_bytes for _, each in places)
-    left_out = tuple(f"{counted(lost_bytes, 'byte')} of damage: {each.words()} of {file}" for file, each in places[:1])
+    left_out = tuple(
+        f"{count_words(lost_bytes, 'byte')} of damage: {each.words()} of {file}" for file, each in places[:1]
+    )
     return replace(
         first,
         source=name,
@@ -164,49 +166,45 @@ def log_subject(name: str, parts: Sequence[Segment], sample: Sample, codec: str 
     )
 
 
-def _first_batches(subject: str, segments: Sequence[Segment], sample: Sample) -> Subject:
-    """Read one segment after another until the sample is full. Return the first batches that clients sent."""
+def _first_batches(subject: str, segments: Sequence[Segment], limits: SampleLimits) -> Subject:
+    """Read one segment after another until the limits are reached. Return the first batches that clients sent."""
     name = segments[0].name
     parts: list[Records] = []
     counts: list[Int64] = []
     producers: list[Any] = []
     damage: dict[str, tuple[Damage, ...]] = {}
-    size_bytes = batches = records = 0
     is_log = False
     try:
         for name, chunk in ((segment.name, chunk) for segment in segments for chunk in segment.chunks()):
             if chunk.damage:
                 damage[name] = (*damage.get(name, ()), *chunk.damage)
-            bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
-            is_log |= len(bounds) > 1
-            shapes, batch_counts = chunk.records.shapes, np.diff(bounds)
-            record_bytes = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
-            sizes = np.diff(np.append(0, np.cumsum(record_bytes))[bounds])
-            rows = np.broadcast_to(chunk.fields.over(len(batch_counts)), len(batch_counts))
-            wanted = np.flatnonzero(~rows["is_control"] & (batch_counts > 0))
-            bytes_before = size_bytes + np.cumsum(sizes[wanted]) - sizes[wanted]
-            records_before = records + np.cumsum(batch_counts[wanted]) - batch_counts[wanted]
-            has_room = (bytes_before < sample.size_bytes) & (records_before < sample.records)
-            wanted = wanted[has_room][: sample.batches - batches]
-            batch = np.repeat(np.arange(len(batch_counts)), batch_counts)
-            parts.append(chunk.records.take(np.flatnonzero(np.isin(batch, wanted))))
-            counts.append(batch_counts[wanted])
-            producers.append(rows[list(PRODUCER_FIELDS)][wanted])
-            size_bytes, batches = size_bytes + int(sizes[wanted].sum()), batches + len(wanted)
-            records += len(parts[-1])
-            if size_bytes >= sample.size_bytes or batches == sample.batches or records >= sample.records:
+            of_batches = np.diff(np.zeros(1, np.int64) if chunk.bounds is None else chunk.bounds)
+            is_log |= len(of_batches) > 0
+            rows = np.broadcast_to(chunk.fields.over(len(of_batches)), len(of_batches))
+            is_clients = ~rows["is_control"] & (of_batches > 0)
+            parts.append(chunk.records.take(np.flatnonzero(np.repeat(is_clients, of_batches))))
+            counts.append(of_batches[is_clients])
+            producers.append(rows[list(PRODUCER_FIELDS)][is_clients])
+            size_bytes = sum(each.shapes.key_bytes + each.shapes.value_bytes for each in parts)
+            batches, records_read = sum(map(len, counts)), sum(map(len, parts))
+            if size_bytes >= limits.size_bytes or batches >= limits.batches or records_read >= limits.records:
                 break
     except (KfbenchError, OSError) as error:
         raise KfbenchError(unread_line(name, error)) from None
-    if not batches:
+    if not any(map(len, counts)):
         raise _nothing_readable(segments[0], damage.get(segments[0].name, ()), is_log)
-    rows = np.concatenate(producers)
-    columns: dict[str, Any] = {column: rows[column] for column in PRODUCER_FIELDS}
+    records, bounds = join_records(parts), np.append(0, np.cumsum(np.concatenate(counts)))
+    shapes = records.shapes
+    record_bytes = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
+    bytes_before = np.append(0, np.cumsum(record_bytes))[bounds[:-1]]
+    has_room = (bytes_before < limits.size_bytes) & (bounds[:-1] < limits.records)
+    batches = min(int(has_room.sum()), limits.batches)  # sums rise, so batches with room come first
+    columns: dict[str, Any] = {each: np.concatenate(producers)[each][:batches] for each in PRODUCER_FIELDS}
     return Subject(
         name=subject,
         about="",
-        records=join_records(parts),
-        bounds=np.append(0, np.cumsum(np.concatenate(counts))),
+        records=records.part(0, int(bounds[batches])),
+        bounds=bounds[: batches + 1],
         batch_fields=BatchFields(**columns),
         damage=damage,
     )
@@ -216,7 +214,7 @@ def _nothing_readable(segment: Segment, damage: Sequence[Damage], is_log: bool) 
     if damage:
         return KfbenchError(f"{segment.name}: no batch can be read: {damage[0].words()}")
     if is_log:
-        size = counted(segment_size(segment.name), "byte")
+        size = count_words(segment_size(segment.name), "byte")
         return NothingToRead(f"{segment.name}: no batch of a client in {size}")
     error = KfbenchError if segment.size_bytes else NothingToRead
     return error(f"{segment.name}: {nothing_in(segment.size_bytes)}")

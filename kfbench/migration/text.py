@@ -4,20 +4,21 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from kfbench.migration.ask import Migration
-from kfbench.migration.bills import GIB, PRICES_ASSUMED, BreakEven, Load
+from kfbench.migration.bills import GIB, BreakEven, Load
 from kfbench.migration.plans import (
     FETCH_API,
     PRODUCE_API,
-    Cell,
+    BrokerAction,
+    MatrixRow,
     Operation,
     Phase,
     Plan,
-    Row,
     lost,
     on_fetch,
     on_produce,
 )
-from kfbench.text import counted, percent, printable, text_table
+from kfbench.money import PRICES_ASSUMED
+from kfbench.text import count_words, percent, printable, text_table
 
 LOAD_TITLES = ("append CPU s", "fetch CPU s", "GiB in", "GiB out", "GiB on disk", "zero-copy", "refused")
 
@@ -64,9 +65,9 @@ def _assumptions(answer: Migration) -> list[str]:
         (percent(traffic.old_consumers), "of the records fetched go to old clients", "--old-consumers"),
         (percent(traffic.old_data), "of the records fetched were stored before", "--old-data"),
         (percent(traffic.canary_leaders), "of the leaders are on the canary", "--canary-leaders"),
-        (counted(traffic.fan_out, "time"), "each record is read", "--fan-out"),
-        (counted(traffic.replication, "time"), "each record is stored", "--replication"),
-        (counted(traffic.retention_days, "day"), "is the retention", "--retention-days"),
+        (count_words(traffic.fan_out, "time"), "each record is read", "--fan-out"),
+        (count_words(traffic.replication, "time"), "each record is stored", "--replication"),
+        (count_words(traffic.retention_days, "day"), "is the retention", "--retention-days"),
         (f"{prices.cpu_core_hour:g} $", "per core hour", "--price-cpu-core-hour"),
         (f"{prices.storage_gb_month:g} $", "per GB and month on disk", "--price-storage-gb-month"),
         (f"{prices.network_gb:g} $", "per GB in or out of a broker", "--price-network-gb"),
@@ -88,7 +89,7 @@ def _assumptions(answer: Migration) -> list[str]:
     ]
 
 
-def _steps_down(rows: Iterable[Row]) -> list[tuple[str, str]]:
+def _steps_down(rows: Iterable[MatrixRow]) -> list[tuple[str, str]]:
     """Return all conversions to an older format in a matrix, as pairs (format, older format)."""
     produced = [(row.produce.spoken, row.produce.format) for row in rows]
     fetched = [(row.stored, row.fetch.format) for row in rows]
@@ -104,7 +105,7 @@ def phase_matrix(plan: Plan, phase: Phase, codec: str) -> list[str]:
     return [f"{phase.name} ({phase.source}): {phase.summary}", *text_table(rows)]
 
 
-def _action(cell: Cell) -> str:
+def _action(cell: BrokerAction) -> str:
     if cell.error:
         return f"{cell.action} ({cell.error})"
     words = f"{cell.action} to {cell.format}" if cell.action.endswith("convert") else cell.action

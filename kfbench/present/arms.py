@@ -46,7 +46,7 @@ ZERO_COPY: Final = "zero-copy"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Arm:
+class StoredArm:
     """One measurement as a typed row: a format, codec and operation on one workload setting.
 
     The fields are columns of `kfbench.measure.schema.StoredRow`. A missing number is NaN, and a missing text is empty.
@@ -125,10 +125,10 @@ class Arm:
 
 
 _POINT: Final = tuple(column.name for column in WORKLOAD_COLUMNS)
-_TYPES: Final = {each.name: each.type for each in fields(Arm) if each.name != "point"}
+_TYPES: Final = {each.name: each.type for each in fields(StoredArm) if each.name != "point"}
 
 
-def arms_of(rows: pd.DataFrame) -> list[Arm]:
+def arms_of(rows: pd.DataFrame) -> list[StoredArm]:
     """Convert a frame of `one_per_arm` to typed rows, in the same order."""
     columns: dict[str, list[Any]] = {}
     for name, type_ in _TYPES.items():
@@ -141,7 +141,7 @@ def arms_of(rows: pd.DataFrame) -> list[Arm]:
     axes = [name for name in _POINT if name in rows]
     values = [rows[axis].astype("object").where(rows[axis].notna(), None).tolist() for axis in axes]
     columns["point"] = [dict(zip(axes, point, strict=True)) for point in zip(*values, strict=True)]
-    return [Arm(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return [StoredArm(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
 def one_per_arm(rows: pd.DataFrame) -> pd.DataFrame:
@@ -170,7 +170,7 @@ def _join_seeds(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
         return rows
     of_seeds = rows[has_seeds].sort_values("seed", kind="stable")
     is_ok = of_seeds["status"] == "ok"
-    joined = _joined(_of_the_same_seeds(of_seeds[is_ok], names), names)
+    joined = _join_rows(_of_the_same_seeds(of_seeds[is_ok], names), names)
     failures = of_seeds[~is_ok].drop_duplicates(names)
     known = set(keys(joined, names))
     failures = failures[[key not in known for key in keys(failures, names)]]
@@ -192,7 +192,7 @@ def _of_the_same_seeds(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return rows[rows.groupby(names, dropna=False)["seed"].transform("nunique") == seeds]
 
 
-def _joined(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+def _join_rows(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     groups = rows.groupby(names, dropna=False, sort=False)
     is_first = groups.cumcount() == 0
     joined = rows[is_first].copy()
@@ -249,7 +249,7 @@ def interval_of(arm_ns: NDArray[np.float64], base_ns: NDArray[np.float64], sprea
     return Interval(median=median, low=low, high=high)
 
 
-def paired(arm: Arm, base: Arm) -> Interval:
+def time_ratio(arm: StoredArm, base: StoredArm) -> Interval:
     """Divide the CPU times of two arms in each round. Return the median ratio and its interval.
 
     Both must be from the same measurement, so that round i of both ran at the same time.
@@ -279,7 +279,7 @@ def ties(ratio: Interval, noise: Band | None) -> bool:
     return round(ratio.high, CPU_DIGITS) >= low and round(ratio.low, CPU_DIGITS) <= high
 
 
-def work_words(arm: Arm) -> str:
+def work_words(arm: StoredArm) -> str:
     """Describe the batches of a path in words: untouched, in place, shifted, rewritten or dropped.
 
     If batches differ, each word has a percentage. A fetch that changes no batch is "zero-copy". A failed measurement

@@ -212,10 +212,10 @@ def _with_defaults(table: dict[str, Any], defaults: Mapping[str, Any]) -> dict[s
 
 def _each(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in msgspec.convert(table.pop("each", [{}]), list[dict[str, Any]]):
-        yield _filled(table, entry)
+        yield _fill(table, entry)
 
 
-def _filled(part: Any, entry: Mapping[str, Any]) -> Any:
+def _fill(part: Any, entry: Mapping[str, Any]) -> Any:
     """Replace `$key` by the entry's value: a whole text by the value itself, a part of a text by its words."""
     if isinstance(part, str):
         if part.startswith("$") and part[1:] in entry:
@@ -226,9 +226,9 @@ def _filled(part: Any, entry: Mapping[str, Any]) -> Any:
             raise KeyError(f"{lost[0]} has no value in `each`")
         return part
     if isinstance(part, list):
-        return [_filled(each, entry) for each in part]
+        return [_fill(each, entry) for each in part]
     if isinstance(part, dict):
-        return {_filled(key, entry): _filled(value, entry) for key, value in part.items()}
+        return {_fill(key, entry): _fill(value, entry) for key, value in part.items()}
     return part
 
 

@@ -84,7 +84,7 @@ def _time_ratio(arms: Arms) -> Values:
         elif arm["format"] == of["format"] and arm["arm"] == of["arm"] and arm["operation"] == of["operation"]:
             found.append(1.0)
         else:
-            found.append(rows.paired(arm, of))
+            found.append(rows.time_ratio(arm, of))
     return found
 
 
@@ -129,7 +129,7 @@ _NEED_A_BASE: Final = ("ratio", "saving", "time_ratio", "ratio_of_medians")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class TableSource:
     """Rows for declarations: the stored rows of a run, or a frame that a function returned."""
 
     rows: Rows | None = None
@@ -139,7 +139,7 @@ class Source:
 class BuiltTable:
     """A table that was built from its declaration. Raises InvalidConfig for unknown columns and metrics."""
 
-    def __init__(self, view: TableView, source: Source, place: str) -> None:
+    def __init__(self, view: TableView, source: TableSource, place: str) -> None:
         self.view, self._source, self._place = view, source, place
         self._where: Where = dict(view.where)
         self.shown_keys: list[tuple[Any, ...]] = []  # the values of the rows' columns of `table`, row by row
@@ -246,7 +246,7 @@ class BuiltTable:
         named = [is_at[name] for name in self.view.over if name in is_at]
         members = itertools.compress(keys(self.arms, self.view.over), np.logical_and.reduce([of_row, *named]))
         values = list(itertools.compress(self.values(metric), mask))
-        return self._joined(metric, values, len(set(members)))
+        return self._join_values(metric, values, len(set(members)))
 
     def _is_of(self, metric: Metric) -> "NDArray[np.bool_]":
         """Return a mask: the arms that have a metric's number."""
@@ -255,7 +255,7 @@ class BuiltTable:
             mask &= matches(self.arms[name], value).to_numpy(bool)
         return mask
 
-    def _joined(self, metric: Metric, values: Sequence[Any], members: int) -> Cell:
+    def _join_values(self, metric: Metric, values: Sequence[Any], members: int) -> Cell:
         """Join the values of one cell. Without `over` there may be one only."""
         if not values:
             return None
@@ -345,7 +345,7 @@ class BuiltTable:
             is_base = bool(base) and all(named.get(name) == value for name, value in base.items())
             if is_base and metric.hides_base and formula and formula.is_ratio:
                 continue
-            numbers = [self._joined(metric, cells.get((key, row), []), len(members[row])) for row in self.row_keys]
+            numbers = [self._join_values(metric, cells.get((key, row), []), len(members[row])) for row in self.row_keys]
             present = sum(number is not None for number in numbers)
             is_main = str(named.get("format", "")) in MAIN
             if present < self.view.least_share * len(numbers) and not is_main:

@@ -40,7 +40,7 @@ class Unmeasured(Exception):
         self.reason = reason
 
 
-def filled(text: str, tables: Mapping[str, BuiltTable], place: str) -> str:
+def fill_fields(text: str, tables: Mapping[str, BuiltTable], place: str) -> str:
     """Return a text with its numbers, each in one line with its unit (no-break spaces).
 
     place: the file and the key of the text, for messages. Raises InvalidConfig for anything in braces that is no field,

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from kfbench.formats import BASE_FORMAT, FORMATS, SHIPPED
+from kfbench.formats import FORMATS, SHIPPED
 from kfbench.present.table import Cell, Column, number
 from kfbench.workloads import WORKLOADS
 
 NEW: Final = "v3"  # the proposal that sentences compare with BASE_FORMAT
 HEADERS_FIRST: Final = f"{NEW}-headers-first"  # KIP-931's additional proposal
 MAIN: Final = (*sorted(SHIPPED), NEW)  # a table has a column for each, even if it contains only dashes
-OLD: Final = MAIN[: MAIN.index(BASE_FORMAT)]
 
 GRID: Final = "grid"
 _DEFAULTS: Any = WORKLOADS[GRID]

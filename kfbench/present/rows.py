@@ -15,7 +15,7 @@ from kfbench.formats import RESEARCH
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.kinds import REMOVED_KINDS
 from kfbench.measure.schema import ARM, WORKLOAD_COLUMNS
-from kfbench.present.arms import Arm, arms_of, interval_of, keys, one_per_arm
+from kfbench.present.arms import StoredArm, arms_of, interval_of, keys, one_per_arm
 from kfbench.present.names import GRID, REFERENCE, codecs_of
 from kfbench.present.table import Cell, Interval
 from kfbench.workloads.catalogue import DEFAULT
@@ -101,7 +101,7 @@ class Rows:
         rows = self.select(where)
         return one_per_arm(rows) if len(rows) else rows
 
-    def typed(self, where: Where) -> list[Arm]:
+    def typed(self, where: Where) -> list[StoredArm]:
         """Return the selected arms as typed rows."""
         return arms_of(self.arms(where))
 
@@ -121,7 +121,7 @@ class Rows:
         """Return the arms of a base: those of `where`, with the values of `base` in its columns."""
         return self.arms({**{name: value for name, value in where.items() if name != "arm"}, **base})
 
-    def paired(self, arm: pd.Series, base: pd.Series) -> Interval:
+    def time_ratio(self, arm: pd.Series, base: pd.Series) -> Interval:
         """Return the CPU time of an arm divided by that of its base, round by round, with its interval."""
         key = tuple(str(each[name]) for each in (arm, base) for name in ARM)
         if key not in self._ratios:
@@ -161,10 +161,15 @@ def as_cell(value: Any) -> Cell:
     return float(value)
 
 
+def run_date(manifest: Mapping[str, Any]) -> str:
+    """Return the day on which a run's measurements started (YYYY-MM-DD)."""
+    return str(manifest["started"])[:10]
+
+
 def run_words(manifest: Mapping[str, Any]) -> str:
     """Return when and on which machine a run was measured, and its noise."""
     machine = machine_words(manifest["environment"])
-    return f"Measured {str(manifest['started'])[:10]} on {machine}. {noise_state(manifest)}."
+    return f"Measured {run_date(manifest)} on {machine}. {noise_state(manifest)}."
 
 
 def machine_words(environment: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ def view_json(built: BuiltTable, table: Table, run: str, cite: Mapping[str, str]
         numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         dims[name] = {
             "label": dimension(name, built.view.headings).label,
-            "values": [shown(name, value) for value in values],
+            "values": [chip_words(name, value) for value in values],
             "names": [words(name, value) for value in values],
             "numbers": numbers if len(numbers) == len(values) else None,
         }
@@ -81,7 +81,7 @@ def _whole(value: float | None, scale: float) -> int | None:
     return None if value is None else round(value / scale)
 
 
-def shown(name: str, value: Any) -> str:
+def chip_words(name: str, value: Any) -> str:
     """Return a value of a dimension as it stands on a chip, for example: 1,000."""
     return number(level(name, value)) if value is not None else ""
 
@@ -92,7 +92,7 @@ def words(name: str, value: Any) -> str:
         return ""
     if name == "batch_size":
         return batch_words(value)
-    text, unit = shown(name, value), dimension(name).unit
+    text, unit = chip_words(name, value), dimension(name).unit
     return f"{text} {unit} {dimension(name).name}" if unit else text
 
 
@@ -111,8 +111,8 @@ def preset_json(
     for name in (preset.metric, *preset.beside):
         if name not in metrics:
             raise InvalidConfig(f"{place}: no metric {name}{nearest(name, metrics)}")
-    where = {name: [shown(name, value) for value in values] for name, values in preset.where.items()}
-    base = {name: shown(name, value) for name, value in preset.base.items()}
+    where = {name: [chip_words(name, value) for value in values] for name, values in preset.where.items()}
+    base = {name: chip_words(name, value) for name, value in preset.base.items()}
     wanted = [(name, value) for name, values in where.items() for value in values]
     for name, value in (*wanted, *base.items()):
         if is_strict and value not in dims[name]["values"]:

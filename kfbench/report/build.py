@@ -20,9 +20,9 @@ from kfbench.present.declaration import (
     read_view,
     unique_tables,
 )
-from kfbench.present.engine import BuiltTable, Source
-from kfbench.present.fields import Unmeasured, filled
-from kfbench.present.rows import Runs, failed_checks, machine_words, noise_state, run_words
+from kfbench.present.engine import BuiltTable, TableSource
+from kfbench.present.fields import Unmeasured, fill_fields
+from kfbench.present.rows import Runs, failed_checks, machine_words, noise_state, run_date, run_words
 from kfbench.present.table import Interval, Ranked, Table, prose
 from kfbench.present.views import plain_table, preset_json, rows_of, view_json
 from kfbench.report.sources import SOURCES
@@ -34,7 +34,7 @@ DIGITS: Final = 10  # of a number in tables.json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class PageSection:
     """A section of a page, ready to print.
 
     run: the machine and noise of the run whose rows it shows; empty for the report's own, and for several runs, which
@@ -66,7 +66,7 @@ class Page:
     answer: str
     run: str
     noisy: Sequence[str]
-    sections: tuple[Section, ...]
+    sections: tuple[PageSection, ...]
     views: Mapping[str, Any] | None
     plain: Table | None
 
@@ -112,17 +112,17 @@ class Report:
         view, table = self._declared[name]
         return BuiltTable(table, self._source(view, table), view.path.name)
 
-    def _source(self, view: View, table: TableView) -> Source:
+    def _source(self, view: View, table: TableView) -> TableSource:
         if table.source == "run":
-            return Source(rows=self.runs.own)
+            return TableSource(rows=self.runs.own)
         if table.source not in self._sources and table.source in self._joins:
             rows = self.runs.joined.get(table.source)
-            return Source(frame=pd.DataFrame()) if rows is None else Source(rows=rows)
+            return TableSource(frame=pd.DataFrame()) if rows is None else TableSource(rows=rows)
         if table.source not in self._sources:
             known = ["run", *self.runs.manifests, *self._sources]
             raise InvalidConfig(f"{view.path.name}: table {table.name}: no source {table.source}"
                                 f"{nearest(table.source, known)}")  # fmt: skip
-        return Source(frame=self._frame(table.source))
+        return TableSource(frame=self._frame(table.source))
 
     def _frame(self, source: str) -> pd.DataFrame:
         if source not in self._frames:
@@ -211,7 +211,7 @@ class Report:
         }
         return view_json(self.tables[data.table], table, run_words(manifest), cite)
 
-    def _section(self, view: View, section: SectionView) -> Section | None:
+    def _section(self, view: View, section: SectionView) -> PageSection | None:
         place = f"{view.path.name}: section {section.name}"
         tables = self._shown(section.tables, place)
         more = self._shown(section.more, place)
@@ -230,7 +230,7 @@ class Report:
                 [replace(each, notes=(*each.notes, words[each.name])) if each.name in words else each for each in part]
                 for part in (tables, more)
             )
-        return Section(
+        return PageSection(
             name=section.name,
             title=section.title,
             text=tuple(texts),
@@ -243,7 +243,7 @@ class Report:
     def _text(self, text: str, title: str, place: str) -> str | None:
         """Return a text with its numbers; None if the run lacks one."""
         try:
-            return filled(text, self.tables, place)
+            return fill_fields(text, self.tables, place)
         except Unmeasured as error:
             if self._is_strict:
                 raise InvalidConfig(str(error)) from error
@@ -272,8 +272,8 @@ class Report:
         apart = (self._frame(source).attrs.get("manifest") for source in SOURCES)
         found = {str(each["started"]): each for each in (*self.runs.manifests.values(), *apart) if each}
         rows = [
-            {**each, "measured": f"{day[:10]}, {machine_words(each['environment'])}", "state": noise_state(each)}
-            for day, each in found.items()
+            {**each, "measured": f"{run_date(each)}, {machine_words(each['environment'])}", "state": noise_state(each)}
+            for each in found.values()
         ]
         return pd.DataFrame(rows, columns=["profile", "title", "measured", "state"])
 

@@ -14,7 +14,7 @@ import pandas as pd
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.migration.bills import month_facts
+from kfbench.money import month_facts
 from kfbench.present.calculator.data import NONE, Content, Numbers, mean_settings
 from kfbench.present.names import GRID, REFERENCE
 from kfbench.present.rows import OWN, Rows, Runs, Where, run_words
@@ -60,7 +60,7 @@ def grid_cells(rows: Rows) -> list[Numbers]:
         cell["settings"] = cell["settings"] or _grid_settings(row)
         of_codec = cell["bytes"].setdefault(_codec(row.codec, row.level), {})
         of_codec[row.format] = round(row.size_bytes / row.records, DIGITS)
-    for row, ratio in _timed(rows, ON_GRID):
+    for row, ratio in _times_and_ratios(rows, ON_GRID):
         cell = cells[str(row["cell_id"])]
         cell["settings"] = cell["settings"] or _grid_settings(row)
         _add_cpu(cell, row, ratio)
@@ -73,7 +73,7 @@ def _codec(name: str, level: Any) -> str:
     return name if pd.isna(level) or level == codec.default_level else f"{name} {int(level)}"
 
 
-def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interval | None]]:
+def _times_and_ratios(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interval | None]]:
     """Yield each CPU time with its ratio to v2; None for v2 itself.
 
     Under a codec: with a new context per batch, as Kafka's producer makes it.
@@ -90,7 +90,7 @@ def _timed(rows: Rows, where: Where) -> Iterator[tuple["pd.Series[Any]", Interva
         if arm["format"] == BASE_FORMAT:
             yield arm, None
         elif place is not None:
-            yield arm, rows.paired(arm, bases.iloc[place])
+            yield arm, rows.time_ratio(arm, bases.iloc[place])
 
 
 def _grid_settings(row: Any) -> Numbers:
@@ -114,7 +114,7 @@ def workload_cells(rows: Rows) -> list[Numbers]:
         of_codec[row.format] = round(row.size_bytes / row.records, DIGITS)
         if row.format == BASE_FORMAT and row.codec == NONE and isinstance(row.field_bytes, str):
             cell["settings"] = mean_settings(json.loads(row.field_bytes), row.records, row.batches)
-    for arm, ratio in _timed(rows, where):
+    for arm, ratio in _times_and_ratios(rows, where):
         if arm["workload"] in cells:
             _add_cpu(cells[arm["workload"]], arm, ratio)
     return [cells[name] for name in sorted(cells) if cells[name]["settings"]]

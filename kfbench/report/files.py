@@ -19,7 +19,7 @@ from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.schema import SCHEMA_VERSION
 from kfbench.present.calculator.data import explorer_parts, script_json
 from kfbench.present.page import environment_of, html
-from kfbench.present.rows import failed_checks, noise_state, run_words
+from kfbench.present.rows import failed_checks, noise_state, run_date, run_words
 from kfbench.present.table import listed
 from kfbench.present.views import sparse
 from kfbench.report.build import FRONT, Report, joined_profiles
@@ -31,11 +31,6 @@ from kfbench.text import printable_lines
 
 BIAS: Final = "trust.html#bias"
 TITLE: Final = "What does a Kafka record cost?"
-
-
-def run_date(manifest: Mapping[str, Any]) -> str:
-    """Return the day on which the sweep started (YYYY-MM-DD)."""
-    return str(manifest["started"])[:10]
 
 
 def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
@@ -50,14 +45,15 @@ def _is_whole_default(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("profile") == "default" and not manifest.get("filter")
 
 
-def report_of(run: Run) -> Report:
-    """Build the report of a run.
+def report_of(run: Run, joined: Mapping[str, Run] | None = None) -> Report:
+    """Build the report of a run. joined: the runs whose rows it joins; None: those that `joined_runs` finds.
 
     A field in a text must have a number if the run is a whole default run of this schema. Otherwise its text is left
     out.
     """
     is_strict = _is_whole_default(run.manifest) and run.manifest.get("schema_version") == SCHEMA_VERSION
-    return Report(runs_of(run, joined_runs(run, joined_profiles())), is_strict=is_strict)
+    found = joined_runs(run, joined_profiles()) if joined is None else joined
+    return Report(runs_of(run, found), is_strict=is_strict)
 
 
 def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
@@ -67,8 +63,8 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     if measured <= RESEARCH:
         alone = f"{listed(sorted(measured))} stands alone, with no {BASE_FORMAT} to compare it with"
         raise RunError(f"{run.path}: {alone if measured else 'no row of this run is a number'}: nothing to report")
-    report = report_of(run)
-    others = {name: each for name, each in joined_runs(run, joined_profiles()).items() if each.path != run.path}
+    joined = joined_runs(run, joined_profiles())
+    report, others = report_of(run, joined), {name: each for name, each in joined.items() if each.path != run.path}
     shown = _shown(run, report) | {"joined": [f"{JOINED}/{profile}" for profile in others]}
     formats = sorted(measured)
     for page in report.pages:

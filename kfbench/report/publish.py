@@ -17,7 +17,8 @@ from pathlib import Path
 
 from kfbench.errors import RunError
 from kfbench.present.folder import order, place
-from kfbench.report.files import files_of, is_for_publishing, run_date
+from kfbench.present.rows import run_date
+from kfbench.report.files import files_of, is_for_publishing
 from kfbench.store import open_run
 
 UNPUBLISHED = "unpublished"

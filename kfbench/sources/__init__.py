@@ -9,18 +9,20 @@ from typing import Final
 
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
 from kfbench.log.segment import LOG_SUFFIX
-from kfbench.sources import log, other_files, tables
+from kfbench.sources import foreign_files, log, tables
 from kfbench.sources.columns import Columns
 from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead
-from kfbench.sources.part import Chunk, Found, Part, Skipped
+from kfbench.sources.part import Chunk, FoundSources, Part, Skipped
 
-__all__ = ["GONE", "TABLES", "Chunk", "Columns", "Found", "Part", "Skipped", "find", "search"]
+__all__ = ["GONE", "TABLES", "Chunk", "Columns", "FoundSources", "Part", "Skipped", "find", "search"]
 
 TABLES: Final = "tables next to segments: name them to read them"
 REPLICAS: Final = "segments of other replicas"
 
 
-def search(paths: Iterable[str | os.PathLike[str]], find_one: Callable[[Path], Found] = log.find) -> Found:
+def search(
+    paths: Iterable[str | os.PathLike[str]], find_one: Callable[[Path], FoundSources] = log.find
+) -> FoundSources:
     """Return the parts of all paths, in the order of `paths`, by calling `find_one` for each.
 
     This is the rule for all commands that take several sources. A path with nothing to read does not hide the others.
@@ -47,7 +49,7 @@ def search(paths: Iterable[str | os.PathLike[str]], find_one: Callable[[Path], F
         skipped |= {each.path: each for each in found.skipped}
         parts += found.parts
     if parts:
-        return Found(parts=tuple(parts), skipped=tuple(skipped.values()))
+        return FoundSources(parts=tuple(parts), skipped=tuple(skipped.values()))
     if refused:
         raise refused[0]
     for each in skipped.values():
@@ -57,7 +59,7 @@ def search(paths: Iterable[str | os.PathLike[str]], find_one: Callable[[Path], F
 
 def find(
     paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None, *, is_for_tables: bool = True
-) -> Found:
+) -> FoundSources:
     """Return the parts to read of all paths, in the order of `paths`. A large file has several parts. See `search`.
 
     No file is returned twice. A file's name says whether it is a table or a segment. A folder with a segment counts as
@@ -83,10 +85,10 @@ def find(
                 continue
             keys.add(part.key)
         parts += part.shares() if isinstance(part, log.Segment) else [part]
-    return Found(parts=tuple(parts), skipped=tuple(skipped))
+    return FoundSources(parts=tuple(parts), skipped=tuple(skipped))
 
 
-def _find(path: Path, columns: Columns) -> Found:
+def _find(path: Path, columns: Columns) -> FoundSources:
     if path.is_dir():
         try:
             found = log.find(path)
@@ -98,7 +100,7 @@ def _find(path: Path, columns: Columns) -> Found:
             return replace(found, skipped=tuple(others))
     elif tables.kind_of(path) is None:
         # A file named like a segment is left to the reader of segments, which says what else it is.
-        if path.suffix != LOG_SUFFIX and path.is_file() and (hint := other_files.hint(path, None)):
+        if path.suffix != LOG_SUFFIX and path.is_file() and (hint := foreign_files.hint(path, None)):
             raise InvalidRecords(f"{path}: {hint}")
         return log.find(path)
     return tables.find(path, columns)

@@ -69,7 +69,7 @@ def text_of(array: Array, place: str) -> Array:
         return array.cast(pa.large_binary())
     if pa.types.is_nested(kind):
         return pc.if_else(array.is_valid(), json_of(array, place), None)
-    return _scalars(array, place)
+    return _text_of_scalars(array, place)
 
 
 def json_of(array: Array, place: str) -> Array:
@@ -89,7 +89,7 @@ def _json(array: Array, place: str) -> Array:
     if types.is_null(kind):
         return array.cast(TEXT)
     if types.is_string(kind) or types.is_large_string(kind):
-        return _quoted(array.cast(pa.large_binary()).cast(TEXT))  # from bytes, so that Arrow checks that it is UTF-8
+        return _quote(array.cast(pa.large_binary()).cast(TEXT))  # from bytes, so that Arrow checks that it is UTF-8
     if types.is_struct(kind):
         names = [field.name for field in kind]
         texts = [json_of(column, f"{place}: {name}") for name, column in zip(names, array.flatten(), strict=True)]
@@ -98,19 +98,19 @@ def _json(array: Array, place: str) -> Array:
         lists = entries_of(array)
         names, values = lists.flatten().flatten()
         names = text_of(names, place).cast(TEXT)
-        return _joined(lists, join_parts(_quoted(names), ":", json_of(values, place)), "{", "}")
+        return _join_items(lists, join_parts(_quote(names), ":", json_of(values, place)), "{", "}")
     if types.is_list(kind) or types.is_large_list(kind):
-        return _joined(array, json_of(array.flatten(), place), "[", "]")
+        return _join_items(array, json_of(array.flatten(), place), "[", "]")
     if types.is_binary(kind) or types.is_large_binary(kind):
         raise InvalidRecords(f"{place}: JSON cannot hold {kind}: name one column as the value")
-    text = _scalars(array, place)
+    text = _text_of_scalars(array, place)
     if types.is_floating(kind):
         return pc.if_else(pc.is_finite(array), text, None)
     is_number = types.is_integer(kind) or types.is_decimal(kind) or types.is_boolean(kind) or types.is_duration(kind)
     return text if is_number else join_parts('"', text, '"')
 
 
-def _scalars(array: Array, place: str) -> Array:
+def _text_of_scalars(array: Array, place: str) -> Array:
     """Convert numbers, booleans, dates and times to text."""
     types, kind = pa.types, array.type
     if types.is_timestamp(kind):
@@ -120,14 +120,14 @@ def _scalars(array: Array, place: str) -> Array:
     if types.is_duration(kind):
         return array.cast(pa.int64()).cast(TEXT)
     if types.is_floating(kind):
-        return _floats(array)
+        return _text_of_floats(array)
     try:
         return array.cast(TEXT)
     except pa.ArrowNotImplementedError:
         raise InvalidRecords(f"{place}: {kind} has no text") from None
 
 
-def _floats(array: Array) -> Array:
+def _text_of_floats(array: Array) -> Array:
     """Convert floats to the shortest text that reads back as the same float, as `repr` does: 1.0, 1e+16."""
     numbers = array.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.float16:  # Arrow has no text for it
@@ -163,11 +163,11 @@ def cells_of(text: Array) -> Array:
     Numbers, `true` and `false` stay as they are, null becomes `null`, others become strings. A cell that is not UTF-8
     becomes null.
     """
-    text, is_null = _utf8(text), text.is_null()
-    return pc.if_else(is_null, "null", pc.if_else(pc.match_substring_regex(text, CELL), text, _quoted(text)))
+    text, is_null = _utf8_or_null(text), text.is_null()
+    return pc.if_else(is_null, "null", pc.if_else(pc.match_substring_regex(text, CELL), text, _quote(text)))
 
 
-def _utf8(array: Array) -> Array:
+def _utf8_or_null(array: Array) -> Array:
     """Return bytes as text; null for an item that is not UTF-8."""
     try:
         return array.cast(TEXT)
@@ -177,14 +177,14 @@ def _utf8(array: Array) -> Array:
         return pc.if_else(is_utf8, array, None).cast(TEXT)
 
 
-def _joined(array: Array, items: Array, before: str, after: str) -> Array:
+def _join_items(array: Array, items: Array, before: str, after: str) -> Array:
     counts = pc.list_value_length(array).fill_null(0).cast(pa.int64())
     bounds = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts)])
     text = pc.binary_join(pa.LargeListArray.from_arrays(bounds, items), pa.scalar(",", TEXT))
     return pc.if_else(array.is_valid(), join_parts(before, text, after), None)
 
 
-def _quoted(text: Array) -> Array:
+def _quote(text: Array) -> Array:
     text = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
     if pc.any(pc.match_substring_regex(text, CONTROL)).as_py():
         for code in range(0x20):

@@ -126,7 +126,7 @@ class RowBatch(NamedTuple):
         return ByteStrings.from_arrow(place, objects(self.names, texts, len(self.numbers)))
 
 
-class Rows(NamedTuple):
+class RowRecords(NamedTuple):
     """The result of converting rows: their records, and the damage of the rows that cannot become records.
 
     partitions: int32[records]. is_ms: bool[records], False for a timestamp that is a number of unknown unit.
@@ -152,7 +152,7 @@ def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
             raise InvalidRecords(f"{problem} `{printable(name)}` (columns: {', '.join(map(printable, table_names))})")
 
 
-def rows_of(batch: RowBatch, columns: Columns) -> Rows:
+def rows_of(batch: RowBatch, columns: Columns) -> RowRecords:
     """Convert rows to records. A row whose timestamp, headers or partition cannot be read is damage.
 
     Raises InvalidRecords for a column of an unusable type.
@@ -183,7 +183,7 @@ def rows_of(batch: RowBatch, columns: Columns) -> Rows:
             is_sound[is_fresh] = False
 
     def leave_out_cells(name: str, array: Array, is_bad: NDArray[np.bool_], wanted: str) -> None:
-        leave_out(is_bad, _column(name), lambda row: f"{_shown(array, row)} is no {wanted}")
+        leave_out(is_bad, _column(name), lambda row: f"{_preview(array, row)} is no {wanted}")
 
     if columns.value is None:
         value = batch.rows_as_json()
@@ -210,14 +210,14 @@ def rows_of(batch: RowBatch, columns: Columns) -> Rows:
     if len(sound) < n:
         records, partitions, is_ms = records.take(sound), partitions[sound], is_ms[sound]
     left_bytes = batch.size_bytes - sum(each.size_bytes for each in damage)
-    return Rows(records, partitions.astype(np.int32), is_ms, left_bytes, tuple(damage))
+    return RowRecords(records, partitions.astype(np.int32), is_ms, left_bytes, tuple(damage))
 
 
 def _column(name: str) -> str:
     return f"column `{printable(name)}`"
 
 
-def _shown(array: Array, row: int) -> str:
+def _preview(array: Array, row: int) -> str:
     """Return the first SHOWN_CHARACTERS characters of a cell, for an error message."""
     try:
         cell = array[row].as_py()
@@ -243,7 +243,7 @@ def chunks(batches: Iterator[RowBatch], columns: Columns) -> Iterator[Chunk]:
     offset = 0
     for batch in batches:
         damage = batch.damage
-        for rows in _converted(batch, columns):
+        for rows in _convert(batch, columns):
             damage += rows.damage
             records, n, left_bytes = rows.records, len(rows.records), rows.size_bytes
             for first, end in pairwise(group_bounds(_record_bytes(records), CHUNK_BYTES).tolist()):
@@ -257,13 +257,13 @@ def chunks(batches: Iterator[RowBatch], columns: Columns) -> Iterator[Chunk]:
                 offset, damage = offset + end - first, ()
 
 
-def _converted(batch: RowBatch, columns: Columns) -> Iterator[Rows]:
+def _convert(batch: RowBatch, columns: Columns) -> Iterator[RowRecords]:
     """Yield the rows of a batch as records.
 
     Arrow does not say which item it cannot convert. So the rows are halved until that item's row is found.
     """
     if not len(batch.numbers):
-        yield Rows.none(batch.size_bytes)
+        yield RowRecords.none(batch.size_bytes)
         return
     try:
         yield rows_of(batch, columns)
@@ -273,12 +273,12 @@ def _converted(batch: RowBatch, columns: Columns) -> Iterator[Rows]:
     except UNDECODED as error:
         if len(batch.numbers) == 1:
             number, promise = int(batch.numbers[0]), words_of(error)
-            yield Rows.none(0, Damage(position=number, size_bytes=batch.size_bytes, field="row", promise=promise))
+            yield RowRecords.none(0, Damage(position=number, size_bytes=batch.size_bytes, field="row", promise=promise))
             return
     n = len(batch.numbers)
     half_bytes = share(batch.size_bytes, n // 2, n)
-    yield from _converted(batch.part(0, n // 2, half_bytes), columns)
-    yield from _converted(batch.part(n // 2, n, batch.size_bytes - half_bytes), columns)
+    yield from _convert(batch.part(0, n // 2, half_bytes), columns)
+    yield from _convert(batch.part(n // 2, n, batch.size_bytes - half_bytes), columns)
 
 
 def _record_bytes(records: Records) -> Int64:

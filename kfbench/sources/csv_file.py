@@ -18,7 +18,7 @@ from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
 from kfbench.sources.arrow_text import cells_of
 from kfbench.sources.columns import Columns, RowBatch, check_columns, damage_only, share
-from kfbench.sources.text_file import Block, blocks
+from kfbench.sources.text_file import TextBlock, blocks
 
 LINE_BREAKS: Final = (b"\n", b"\r")
 SPACES: Final = (b" ", b"\t")
@@ -100,7 +100,7 @@ def _without_blank_rows(text: bytes, separator: str) -> bytes:
     return re.sub(blank, lambda row: b"" if quotes.start_around(row.start()) is None else row[0], text)
 
 
-def _parse(block: Block, separator: str, wanted: Sequence[int], width: int, row: int) -> RowBatch:
+def _parse(block: TextBlock, separator: str, wanted: Sequence[int], width: int, row: int) -> RowBatch:
     """Parse whole rows. Cells are bytes, columns have no names yet. Rows with a wrong number of cells are damage.
 
     wanted: the indices of the columns to read. width: the number of columns; 0: that of the first row, all are read.

@@ -1,16 +1,16 @@
-"""List the files in a folder and its subfolders, and the entries that are skipped.
+"""Find the files with records in a folder and its subfolders, and list the entries that are skipped.
 
 A broker may write to the folder meanwhile. Links to files or folders are not followed: their targets could be listed
 twice, or form a cycle.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kfbench.errors import KfbenchError
-from kfbench.sources.part import Skipped
+from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.sources.part import FoundSources, Part, Skipped
 
 GONE: Final = "gone meanwhile: deleted or renamed"
 LINK: Final = "a link, which is not followed: name its target instead"
@@ -63,6 +63,41 @@ def walk(
                 yield unreadable(path, error)
 
     yield from below(root)
+
+
+def find_parts(
+    root: Path,
+    holds_records: Callable[[Path], bool],
+    parts_of: Callable[[Path], Iterable[Part]],
+    why_no_records: Callable[[Path], str] = lambda _: OTHER_FILES,
+    left_out: Callable[[str], str | None] = lambda _: None,
+) -> FoundSources:
+    """Return the parts of all files with records; no parts if there is no such file. A file that fails is skipped.
+
+    why_no_records: a function that returns the reason to skip a file without records. holds_records, left_out: see
+    `walk`. Raises InvalidConfig, and the first error about a file or a subfolder if no file has a part.
+    """
+    parts: list[Part] = []
+    skipped: list[Skipped] = []
+    errors: list[KfbenchError | OSError] = []
+    for each in walk(root, holds_records, left_out):
+        if isinstance(each, Skipped):
+            skipped.append(each)
+        elif not holds_records(each.path):
+            reason = why_no_records(each.path)
+            skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=reason))
+        else:
+            try:
+                parts += parts_of(each.path)
+            except InvalidConfig:
+                raise
+            except (KfbenchError, OSError) as error:  # a broker deletes and renames files at any time
+                skipped.append(unreadable(each.path, error, each.size_bytes))
+                errors += [error] if skipped[-1].is_data else []
+    errors += [KfbenchError(f"{each.path}: {each.reason}") for each in skipped if each.is_data]
+    if errors and not parts:
+        raise errors[0]
+    return FoundSources(parts=tuple(parts), skipped=tuple(skipped))
 
 
 def unread_line(name: str, error: Exception) -> str:

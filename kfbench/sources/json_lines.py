@@ -14,12 +14,12 @@ from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
 from kfbench.sources.columns import UNDECODED, UNREADABLE, Columns, RowBatch, damage_only, share, words_of
 from kfbench.sources.header_columns import unquoted
-from kfbench.sources.part import Span
-from kfbench.sources.text_file import TEXT_BYTES, Block, blocks
+from kfbench.sources.part import FileSpan
+from kfbench.sources.text_file import TEXT_BYTES, TextBlock, blocks
 from kfbench.text import printable
 
 
-def read(path: str, columns: Columns, span: Span | None = None) -> Iterator[RowBatch]:
+def read(path: str, columns: Columns, span: FileSpan | None = None) -> Iterator[RowBatch]:
     """Yield the rows of a file. span: read only lines that begin in these bytes. Compressed files cannot have a span.
 
     Raises InvalidRecords for a column that no line has, OSError.
@@ -70,7 +70,7 @@ def _lines_end(text: bytes) -> int:
     return text.rfind(b"\n") + 1
 
 
-class _Decoded(NamedTuple):
+class _DecodedLines(NamedTuple):
     """The rows of a text: decoded objects, their lines, and the numbers of these lines, int64[rows].
 
     damage: the lines that are no row. next_number: the number of the line after the text.
@@ -101,7 +101,7 @@ class _Decoder:
             self.getters = {name: methodcaller("get", name, msgspec.Raw(b"")) for name in names}
         self._decoder = msgspec.json.Decoder(row_type)
 
-    def decode(self, block: Block, number: int) -> _Decoded:
+    def decode(self, block: TextBlock, number: int) -> _DecodedLines:
         """Decode the lines of a block that are not blank. number: the number of the first line."""
         data = np.frombuffer(block.text, np.uint8)
         breaks = np.flatnonzero(data == ord("\n"))
@@ -120,7 +120,7 @@ class _Decoder:
         try:
             rows = self._decoder.decode_lines(data.data)
             if len(rows) == len(numbers):
-                return _Decoded(rows, ByteStrings(data, starts, lengths), numbers, (), next_number)
+                return _DecodedLines(rows, ByteStrings(data, starts, lengths), numbers, (), next_number)
         except UNDECODED:
             pass
         rows, good, damage = [], [], []
@@ -134,7 +134,7 @@ class _Decoder:
                 damage.append(Damage(position=place, size_bytes=lost_bytes, field="JSON", promise=words_of(error)))
         chosen = np.array(good, np.int64)
         lines = ByteStrings(data, starts[chosen], lengths[chosen])
-        return _Decoded(rows, lines, numbers[chosen], tuple(damage), next_number)
+        return _DecodedLines(rows, lines, numbers[chosen], tuple(damage), next_number)
 
 
 class _LineStart(NamedTuple):

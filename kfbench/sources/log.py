@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from io import FileIO
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,13 +28,12 @@ from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.damage import Damage, check_offsets, damage_from, damage_of, segment_size
 from kfbench.log.dictionaries import add_stored
-from kfbench.log.foreign_files import HEAD_BYTES as FOREIGN_BYTES
-from kfbench.log.foreign_files import SUFFIXES, foreign_file
 from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
 from kfbench.log.segment import LOG_SUFFIX
-from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
-from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead, unreadable, walk
-from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
+from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in, read_bytes, tail_kind
+from kfbench.sources import foreign_files
+from kfbench.sources.folder import GONE, OTHER_FILES, NothingToRead, find_parts
+from kfbench.sources.part import CHUNK_BYTES, Chunk, FoundSources, Skipped, spans
 
 COLUMN_BYTES: Final = 48  # bytes that a record or a header takes in memory, in addition to its payload
 HEAD_BYTES: Final = 256 << 10  # bytes at the beginning of a segment in which later shares look for dictionaries
@@ -145,7 +144,8 @@ class Segment:
             raise KfbenchError(GONE) from None
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
-            if words := foreign_file(os.pread(descriptor, FOREIGN_BYTES, 0), self.written_bytes):
+            head = os.pread(descriptor, foreign_files.HEAD_BYTES, 0)
+            if words := foreign_files.foreign_segment(head, self.written_bytes):
                 raise KfbenchError(words)
             context = _Context(self._limits, _head_dictionaries(file, self._limits) if self.start else {})
             end = first_batch(file.fileno(), self.start, self._limits.batch_bytes)
@@ -284,7 +284,7 @@ def _budget(chunk: Chunk, budget: int) -> int:
     return int(min(max(CHUNK_BYTES * chunk.size_bytes // plain_bytes, FIRST_BYTES // 8), PIECE_BYTES))
 
 
-def find(path: str | os.PathLike[str]) -> Found:
+def find(path: str | os.PathLike[str]) -> FoundSources:
     """Return the segment at a path, or all segments in a folder and its subfolders.
 
     Raises KfbenchError for a path that does not exist or cannot be read, and for a folder without a segment.
@@ -293,40 +293,25 @@ def find(path: str | os.PathLike[str]) -> Found:
     if not root.is_dir():
         size_bytes = segment_size(root)
         if reason := "a broker's other files" if root.name in BROKER_FILES else NO_RECORDS.get(root.suffix):
-            return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
-        return Found(parts=(segment_at(root),))
-    files: list[Path] = []
-    skipped: list[Skipped] = []
-    for each in walk(root, is_segment, _why_left_out):
-        if isinstance(each, Skipped):
-            skipped.append(each)
-        elif is_segment(each.path):
-            files.append(each.path)
-        else:
-            is_packed = each.path.suffix in SUFFIXES and is_segment(each.path.with_suffix(""))
-            reason = PACKED if is_packed else LEFT_OUT_OF_FOLDERS.get(each.path.suffix, OTHER_FILES)
-            skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=reason))
-    names_of: dict[Path, list[str]] = {}
-    for file in files:
-        names_of.setdefault(file.parent, []).append(file.name)
-    segments: list[Segment] = []
-    for file in files:
-        try:
-            segments.append(_segment(file, is_last(file.name, names_of[file.parent])))
-        except (KfbenchError, OSError) as error:  # a broker deletes and renames files at any time
-            skipped.append(unreadable(file, error))
-    if not segments:
-        if lost := next((each for each in skipped if each.is_data), None):
-            raise KfbenchError(f"{lost.path}: {lost.reason}")
-        reasons = Counter(each.reason for each in skipped)
-        found = "; ".join(f"{number:,} × {reason}" for reason, number in reasons.items()) or "nothing"
-        raise NothingToRead(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
-    return Found(parts=tuple(segments), skipped=tuple(skipped))
+            skipped_file = Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason)
+            return FoundSources(parts=(), skipped=(skipped_file,))
+        return FoundSources(parts=(segment_at(root),))
+    names_of = cache(names_in)
+
+    def segments_of(path: Path) -> list[Segment]:
+        return [_segment(path, is_last(path.name, names_of(path.parent)))]
+
+    found = find_parts(root, is_segment, segments_of, _why_no_segment, _why_left_out)
+    if not found.parts:
+        reasons = Counter(each.reason for each in found.skipped)
+        there = "; ".join(f"{number:,} × {reason}" for reason, number in reasons.items()) or "nothing"
+        raise NothingToRead(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {there}")
+    return found
 
 
 def segment_at(path: Path) -> Segment:
     """Return the segment file at a path. Raises KfbenchError if there is no file, or the path is a folder."""
-    return _segment(path, is_last(path.name, names_in_folder_of(path)))
+    return _segment(path, is_last(path.name, names_in(path.parent)))
 
 
 def stream_of(topic: str, path: str) -> str:
@@ -338,6 +323,11 @@ def stream_of(topic: str, path: str) -> str:
 
 def is_segment(path: Path) -> bool:
     return path.suffix == LOG_SUFFIX
+
+
+def _why_no_segment(path: Path) -> str:
+    is_packed = path.suffix in foreign_files.SUFFIXES and is_segment(path.with_suffix(""))
+    return PACKED if is_packed else LEFT_OUT_OF_FOLDERS.get(path.suffix, OTHER_FILES)
 
 
 def _why_left_out(folder: str) -> str | None:

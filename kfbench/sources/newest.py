@@ -44,7 +44,7 @@ def newest_records(parts: Iterable[Part], most_bytes: int) -> Newest:
             try:
                 for chunk in part.chunks():
                     damage[part.name] = damage.get(part.name, ()) + chunk.damage
-                    read = _last([*read, _of_clients(chunk)], left_bytes)
+                    read = _last_records([*read, _of_clients(chunk)], left_bytes)
             except InvalidConfig:
                 raise
             except (KfbenchError, OSError) as error:
@@ -68,7 +68,7 @@ def _of_clients(chunk: Chunk) -> Records:
     return chunk.records.take(ranges(chunk.bounds[chosen], counts[chosen])) if is_control.any() else chunk.records
 
 
-def _last(records: Sequence[Records], most_bytes: int) -> list[Records]:
+def _last_records(records: Sequence[Records], most_bytes: int) -> list[Records]:
     """Return the last records that take `most_bytes` bytes, at least one record. Older records are dropped."""
     kept: list[Records] = []
     for each in reversed(records):

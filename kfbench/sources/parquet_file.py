@@ -16,7 +16,7 @@ from kfbench.arrays import group_bounds
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
 from kfbench.sources.columns import UNREADABLE, Columns, RowBatch, check_columns, damage_only, share, words_of
-from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, Span
+from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES, FileSpan
 
 MOST_ROWS: Final = 65_536  # the largest number of rows that are decoded at a time
 # The most bytes that are decoded at a time. Any number of rows may share an entry of a dictionary, so each cell counts
@@ -30,7 +30,7 @@ PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
 DICTIONARY_PAGE: Final = 2
 
 
-def split(path: Path, columns: Columns) -> dict[Span | None, int]:
+def split(path: Path, columns: Columns) -> dict[FileSpan | None, int]:
     """Split a file into shares of about SHARE_BYTES each: the row groups of a share (None: all), and their bytes.
 
     Raises KfbenchError for a missing column or a damaged end of the file, OSError.
@@ -41,7 +41,7 @@ def split(path: Path, columns: Columns) -> dict[Span | None, int]:
     if sum(sizes) <= SHARE_BYTES:
         return {None: sum(sizes)}
     runs = pairwise(group_bounds(np.array(sizes), SHARE_BYTES).tolist())
-    return {Span(first, end): sum(sizes[first:end]) for first, end in runs}
+    return {FileSpan(first, end): sum(sizes[first:end]) for first, end in runs}
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def _group_bytes(group: Any) -> int:
     return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
-def read(path: str, columns: Columns, groups: Span | None) -> Iterator[RowBatch]:
+def read(path: str, columns: Columns, groups: FileSpan | None) -> Iterator[RowBatch]:
     """Yield the rows of the row groups `groups`; None: of all. Raises KfbenchError, OSError."""
     with _opened(path) as file:
         names = file.schema_arrow.names

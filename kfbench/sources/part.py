@@ -103,21 +103,21 @@ class Skipped:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundSources:
     """The result of a search for sources: the parts to read, in a fixed order, and the skipped files and folders."""
 
     parts: tuple[Part, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
-class Span(NamedTuple):
+class FileSpan(NamedTuple):
     """A share of a file: the items `start` to `end` - 1, in bytes or in row groups. end None: up to the file's end."""
 
     start: int
     end: int | None
 
 
-def spans(size_bytes: int) -> list[Span]:
+def spans(size_bytes: int) -> list[FileSpan]:
     """Split a file of `size_bytes` bytes into shares of about SHARE_BYTES each."""
     starts = range(0, max(size_bytes - SHARE_BYTES // 2, 1), SHARE_BYTES)
-    return list(map(Span, starts, [*starts[1:], None]))
+    return list(map(FileSpan, starts, [*starts[1:], None]))

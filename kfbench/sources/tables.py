@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
-from kfbench.sources import csv_file, json_lines, other_files, parquet_file
+from kfbench.sources import csv_file, foreign_files, json_lines, parquet_file
 from kfbench.sources.columns import UNREADABLE, Columns, RowBatch, chunks, words_of
-from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
-from kfbench.sources.part import Chunk, Found, Skipped, Span, spans
+from kfbench.sources.folder import File, find_parts, walk
+from kfbench.sources.part import Chunk, FileSpan, FoundSources, spans
 from kfbench.sources.text_file import COMPRESSED_SUFFIXES, codec_of
 
 Kind = Literal["parquet", "json", "csv"]
@@ -41,7 +41,7 @@ PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # names 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TableFile:
     """One table file or a share of it, a `Part`.
 
     span: the row groups of a Parquet file, or the bytes in which lines of JSON begin; None: the whole file.
@@ -51,7 +51,7 @@ class Table:
     kind: Kind
     columns: Columns
     size_bytes: int
-    span: Span | None = None
+    span: FileSpan | None = None
     topic: str = ""
     partition: int | None = None
 
@@ -83,42 +83,18 @@ class Table:
         return csv_file.read(self.path, self.columns)
 
 
-def find(path: str | os.PathLike[str], columns: Columns) -> Found:
+def find(path: str | os.PathLike[str], columns: Columns) -> FoundSources:
     """Return the tables of a file, or of a folder and its subfolders.
 
     Raises KfbenchError if there is none, and for a fingerprint, whose lines are no records.
     """
     root = Path(path)
     if not root.is_dir():
-        kind = kind_of(root)
-        if kind is None:
-            raise InvalidConfig(f"{root}: no table: {', '.join(KINDS)} are known")
-        _refuse_fingerprint(root, kind)
-        return Found(parts=tuple(_parts(root, kind, columns)))
-    parts: list[Table] = []
-    skipped: list[Skipped] = []
-    refused: list[KfbenchError | OSError] = []
-    for each in walk(root, lambda file: is_table(root, file)):
-        if isinstance(each, Skipped):
-            skipped.append(each)
-            continue
-        kind = kind_of(each.path)
-        if kind is None or not is_table(root, each.path):
-            skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=OTHER_FILES))
-            continue
-        _refuse_fingerprint(each.path, kind)
-        try:
-            parts += _parts(each.path, kind, columns)
-        except (KfbenchError, OSError) as error:
-            skipped.append(unreadable(each.path, error, each.size_bytes))
-            refused.append(error)
-    if parts:
-        return Found(parts=tuple(parts), skipped=tuple(skipped))
-    if refused:
-        raise refused[0]
-    if lost := next((each for each in skipped if each.is_data), None):
-        raise KfbenchError(f"{lost.path}: {lost.reason}")
-    raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
+        return FoundSources(parts=tuple(_parts(root, columns)))
+    found = find_parts(root, lambda file: is_table(root, file), lambda file: _parts(file, columns))
+    if not found.parts:
+        raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
+    return found
 
 
 def is_fingerprint(path: Path) -> bool:
@@ -129,14 +105,6 @@ def is_fingerprint(path: Path) -> bool:
     except OSError:
         return False
     return head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") and f'"{FINGERPRINT}"'.encode() in head
-
-
-def _refuse_fingerprint(path: Path, kind: Kind) -> None:
-    if kind == "json" and is_fingerprint(path):
-        raise InvalidConfig(
-            f"{path}: is a fingerprint, and has no records; `kfbench what-if` reads it, alone, and so does "
-            "`kfbench.fingerprint.answer.what_if_of`"
-        )
 
 
 def has_table(folder: Path) -> bool:
@@ -160,17 +128,25 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
     return KINDS.get(suffixes[-1]) if suffixes else None
 
 
-def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
+def _parts(path: Path, columns: Columns) -> list[TableFile]:
     """Return a file as one part, or a large file as several parts.
 
     CSV and compressed text are not split: the end of a CSV row depends on all quotes before it.
     """
+    kind = kind_of(path)
+    if kind is None:
+        raise InvalidConfig(f"{path}: no table: {', '.join(KINDS)} are known")
+    if kind == "json" and is_fingerprint(path):
+        raise InvalidConfig(
+            f"{path}: is a fingerprint, and has no records; `kfbench what-if` reads it, alone, and so does "
+            "`kfbench.fingerprint.file.what_if_of`"
+        )
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
-    if hint := other_files.hint(path, kind):
+    if hint := foreign_files.hint(path, kind):
         raise InvalidRecords(f"{path}: {hint}")
-    whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
+    whole = TableFile(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
     if kind == "csv" or (kind == "json" and codec_of(path)):
         return [whole]
     if kind == "json":

@@ -7,7 +7,7 @@ LONGEST_ROW bytes is left out, and the rest is read. The first bytes of a file s
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,8 +15,15 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from kfbench.codecs.gzip_members import GzipReader
-from kfbench.log.foreign_files import COMPRESSED
 
+Kind = tuple[str, str]  # what a file is, and what to do with it
+COMPRESSED: Final[Mapping[str, tuple[bytes, Kind]]] = {
+    "gzip": (rb"\x1f\x8b\x08", ("a gzip file", "unpack it first (gzip -d)")),
+    "bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", ("a bzip2 file", "unpack it first (bzip2 -d)")),
+    "lz4": (rb"\x04\x22\x4d\x18", ("an lz4 file", "unpack it first (lz4 -d)")),
+    "zstd": (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", ("a zstd file", "unpack it first (zstd -d)")),
+}
+"""By Arrow's name of the codec: first bytes. Tables are read from within these, segments are not."""
 COMPRESSED_SUFFIXES: Final = (".gz", ".bz2", ".lz4", ".zst")
 TEXT_BYTES: Final = 4 << 20  # bytes to read and parse at a time
 LONGEST_ROW: Final = 64 << 20
@@ -54,7 +61,7 @@ def opened(path: str) -> Iterator[OpenText]:
                 yield OpenText(stream, lambda _: file.tell())
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Whole rows of text, or a single row that is left out.
 
     size_bytes: the number of bytes that the rows take in the file, which may be compressed. fault: the reason why the
@@ -66,7 +73,7 @@ class Block(NamedTuple):
     fault: str = ""
 
 
-def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int | None = None) -> Iterator[Block]:
+def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int | None = None) -> Iterator[TextBlock]:
     """Yield the rows that begin in the bytes `start` to `end` - 1 of a file. Raises OSError, ArrowException.
 
     rows_end: a function that returns the number of bytes that the whole rows of a text take. start, end: only for lines
@@ -88,11 +95,11 @@ def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int
                 whole = rows_end(text) if fresh else min(rows_end(text + b"\n"), len(text))
             rest, here = text[whole:], bytes_taken(len(text) - whole)
             if whole:
-                yield Block(text[:whole], here - taken)
+                yield TextBlock(text[:whole], here - taken)
                 at, taken = at + whole, here
             if not fresh:
                 if rest and (end is None or at < end):
-                    yield Block(b"", bytes_taken(0) - taken, "a quote is left open to the end of the file")
+                    yield TextBlock(b"", bytes_taken(0) - taken, "a quote is left open to the end of the file")
                 return
             if len(rest) > LONGEST_ROW:
                 hint = ": is a quote left open?" if b"\n" in rest else ""
@@ -104,5 +111,5 @@ def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int
                     feed = len(rest) - 1
                 at, rest = at + feed + 1, rest[feed + 1 :]
                 here = bytes_taken(len(rest))
-                yield Block(b"", here - taken, f"more than {LONGEST_ROW >> 20} MiB{hint}")
+                yield TextBlock(b"", here - taken, f"more than {LONGEST_ROW >> 20} MiB{hint}")
                 taken = here

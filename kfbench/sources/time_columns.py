@@ -22,7 +22,7 @@ UNITS: Final[dict[Unit, int]] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9} 
 # RFC 3339, ISO 8601 with or without separators, and as Java, Go, Python, Ruby and databases print times.
 ISO_8601: Final = (
     r"^\s*(?P<year>\d{4})(?:-(?P<month>\d{2})-(?P<day>\d{2})|(?P<month_day>\d{4}))"
-    r"(?:[Tt ]\s*(?P<hour>\d{2})(?::?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?)?(?:[.,](?P<fraction>\d+))?"
+    r"(?:[Tt ]\s*(?P<hour>\d{2})(?::?(?P<minute>\d{2})(?::?(?P<second>\d{2})(?:[.,](?P<fraction>\d+))?)?)?"
     r" ?(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?(?: ?(?:UTC|GMT))?(?:\[[^\]]*\])?)?\s*$"
 )
 DIGITS: Final = r"(?:\d{1,18}|[1-8]\d{18})"  # that fit int64
@@ -153,7 +153,7 @@ def _numbers_of_texts(texts: Array) -> _Numbers:
     integers = pc.if_else(pc.match_substring_regex(texts, INTEGER), texts, None).cast(pa.large_string())
     bad = integers.is_null().to_numpy(zero_copy_only=False)
     found = _Numbers.whole(integers.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False), bad)
-    left, parts = _matched(texts, np.flatnonzero(bad), NUMBER)
+    left, parts = _match(texts, np.flatnonzero(bad), NUMBER)
     if len(left):
         fraction = parts["fraction"]
         whole = parts["whole"].cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -161,14 +161,14 @@ def _numbers_of_texts(texts: Array) -> _Numbers:
         is_whole = pc.match_substring_regex(fraction, "^0*$").to_numpy(zero_copy_only=False)
         numbers = _Numbers(whole, np.zeros(len(left), np.bool_), thousandths.to_numpy(zero_copy_only=False), is_whole)
         found = found.put(left, numbers)
-    left, parts = _matched(texts, np.flatnonzero(found.is_bad), WITH_EXPONENT)
+    left, parts = _match(texts, np.flatnonzero(found.is_bad), WITH_EXPONENT)
     if len(left):
         floats = parts["number"].cast(pa.float64()).to_numpy(zero_copy_only=False)
         found = found.put(left, _numbers_of_floats(floats))
     return found
 
 
-def _matched(texts: Array, rows: Int64, pattern: str) -> tuple[Int64, dict[str, Array]]:
+def _match(texts: Array, rows: Int64, pattern: str) -> tuple[Int64, dict[str, Array]]:
     """Return those of the rows that match a pattern, int64[n], and the text of each named group, large_string[n]."""
     if not len(rows):
         return rows, {}
@@ -180,41 +180,33 @@ def _matched(texts: Array, rows: Int64, pattern: str) -> tuple[Int64, dict[str, 
 
 def _with_iso_8601(texts: Array, found: ColumnTimes) -> ColumnTimes:
     """Return the times with those of the cells that are ISO 8601."""
-    left, parts = _matched(texts, np.flatnonzero(found.is_bad), ISO_8601)
+    left, parts = _match(texts, np.flatnonzero(found.is_bad), ISO_8601)
     if not len(left):
         return found
     month_day = parts["month_day"]
     month = join_parts(parts["month"], pc.utf8_slice_codeunits(month_day, 0, 2))
     day = join_parts(parts["day"], pc.utf8_slice_codeunits(month_day, 2, 4))
     hour, minute, second = (pc.if_else(pc.equal(parts[n], ""), "00", parts[n]) for n in ("hour", "minute", "second"))
-    times = join_parts(parts["year"], "-", month, "-", day, "T", hour, ":", minute, ":", second)
-    seconds, is_bad = _seconds(times)
-    milliseconds = pc.utf8_slice_codeunits(join_parts(parts["fraction"], "000"), 0, 3).cast(pa.int64())
-    digits = pc.replace_substring_regex(parts["zone"], "[^0-9]", "")
-    digits = pc.utf8_slice_codeunits(join_parts(digits, "0000"), 0, 4)
-    hours, minutes = (pc.utf8_slice_codeunits(digits, at, at + 2).cast(pa.int64()).to_numpy() for at in (0, 2))
-    is_behind_utc = pc.starts_with(parts["zone"], "-").to_numpy(zero_copy_only=False)
-    offset_s = np.where(is_behind_utc, -1, 1) * (3600 * hours + 60 * minutes)
-    is_bad |= (hours >= 24) | (minutes >= 60)
-    # A fraction of an hour or a minute would be another time.
-    is_bad |= pc.and_(pc.not_equal(parts["fraction"], ""), pc.equal(parts["second"], "")).to_numpy(zero_copy_only=False)
+    fraction = pc.utf8_slice_codeunits(join_parts(parts["fraction"], "000"), 0, 3)
+    zone = pc.if_else(pc.match_substring_regex(parts["zone"], "^[+-]"), parts["zone"], "Z")
+    texts = join_parts(parts["year"], "-", month, "-", day, "T", hour, ":", minute, ":", second, ".", fraction, zone)
+    times, is_bad = _parse_iso_8601(texts)
     values, bad, is_ms = found.values.copy(), found.is_bad.copy(), found.is_ms.copy()
-    values[left] = np.where(is_bad, -1, 1000 * (seconds - offset_s) + milliseconds.to_numpy())
-    bad[left], is_ms[left] = is_bad, True
+    values[left], bad[left], is_ms[left] = times, is_bad, True
     return ColumnTimes(values, bad, is_ms)
 
 
-def _seconds(texts: Array) -> Integers:
-    """Convert ISO 8601 texts to seconds since 1970.
+def _parse_iso_8601(texts: Array) -> Integers:
+    """Convert ISO 8601 texts with zones to milliseconds since 1970.
 
     Arrow refuses all texts if one of them is invalid. So the texts are halved until the invalid one is found.
     """
     try:
-        seconds = texts.cast(pa.timestamp("s")).cast(pa.int64())
-        return Integers(seconds.to_numpy(zero_copy_only=False), np.zeros(len(texts), np.bool_))
+        times = texts.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
+        return Integers(times.to_numpy(zero_copy_only=False), np.zeros(len(texts), np.bool_))
     except pa.ArrowInvalid:
         if len(texts) == 1:
             return Integers(np.full(1, -1, np.int64), np.ones(1, np.bool_))
     half = len(texts) // 2
-    before, after = _seconds(texts[:half]), _seconds(texts[half:])
+    before, after = _parse_iso_8601(texts[:half]), _parse_iso_8601(texts[half:])
     return Integers(*(np.concatenate(halves) for halves in zip(before, after, strict=True)))

@@ -17,17 +17,9 @@ from kfbench.measure.schema import SCHEMA_VERSION
 
 MANIFEST: Final = "manifest.json"
 RUNNING, COMPLETE = "running", "complete"
-# Only the sweep that began a run may resume it: these facts must be equal. The values are the facts' names in messages.
-SAME: Final = {
-    "profile_text": "the text of the profile",
-    "seed": "the seed",
-    "filter": "the filter",
-    "cell_budget_s": "the time budget of a cell",
-    "kfbench": "kfbench",
-    "code": "the code of kfbench",  # not the git revision, because a change of documentation changes it
-    "libraries": "the libraries",
-    "codecs": "the codecs' libraries",
-}
+# Only the sweep that began a run may resume it: these facts must be equal. `code` is the code of kfbench, not the git
+# revision, because a change of documentation changes the revision.
+SAME: Final = ("profile_text", "seed", "filter", "cell_budget_s", "kfbench", "code", "libraries", "codecs")
 
 
 class _Grid(msgspec.Struct):
@@ -113,9 +105,9 @@ def check_resumable(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     file, manifest = path / MANIFEST, read_manifest(path)
     if manifest.get("state") != RUNNING:
         raise RunError(f"{file}: state: {manifest.get('state')}; only a run that was interrupted can be resumed")
-    for key, name in SAME.items():
-        if difference := _difference(name, manifest.get(key), facts.get(key)):
-            raise RunError(f"{file}: {key}: {difference}; only the sweep that began a run can resume it")
+    for key in SAME:
+        if (before := manifest.get(key)) != (now := facts.get(key)):
+            raise RunError(f"{file}: {key}: {_difference(before, now)}; only the sweep that began a run can resume it")
     return manifest
 
 
@@ -123,27 +115,16 @@ def to_json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _difference(name: str, before: Any, now: Any) -> str:
-    """Return a text about the first difference between two values of a fact; "" if they are equal.
-
-    name: the fact's name in the text.
-    """
-    if before == now:
-        return ""
+def _difference(before: Any, now: Any) -> str:
+    """Return both values of a fact in words. Of dictionaries and texts, return only the first entries that differ."""
     if isinstance(before, dict) and isinstance(now, dict):
         keys = [key for key in before | now if before.get(key) != now.get(key)]
-        changes = ", ".join(f"{key} {_then_now(before.get(key), now.get(key))}" for key in keys)
-        return f"{name} are not the same: {changes}"
+        return ", ".join(f"{key} {_difference(before.get(key), now.get(key))}" for key in keys)
+    place = ""
     if isinstance(before, str) and isinstance(now, str) and "\n" in before + now:
-        lines = zip_longest(before.splitlines(), now.splitlines())
-        for number, (old, new) in enumerate(lines, 1):
-            if old != new:
-                return f"{name} is not the same: line {number}: {_then_now(old, new)}"
-    return f"{name} is not the same: {_then_now(before, now)}"
-
-
-def _then_now(before: Any, now: Any) -> str:
-    return f"{_shown(before)} then, {_shown(now)} now"
+        lines = enumerate(zip_longest(before.split("\n"), now.split("\n")), 1)
+        place, before, now = next((f"line {n}: ", *both) for n, both in lines if both[0] != both[1])
+    return f"{place}{_shown(before)} then, {_shown(now)} now"
 
 
 def _shown(value: object) -> str:

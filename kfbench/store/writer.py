@@ -1,7 +1,6 @@
 """Write a benchmark run: create or resume it, add rows, complete it."""
 
 import errno
-import fcntl
 import os
 import time
 from collections import Counter
@@ -13,13 +12,14 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import BaseFileLock, FileLock, Timeout
 
 from kfbench.errors import RunError
 from kfbench.measure.schema import IDENTITY, SCHEMA, SCHEMA_VERSION
 from kfbench.store.manifest import COMPLETE, MANIFEST, RUNNING, check_resumable, to_json
 from kfbench.store.run import MEASUREMENTS, PART, PASSING, Run, set_damaged_aside
 
-LOCK: Final = "lock"  # a file that the writing process locks; the operating system unlocks it if the process dies
+LOCK: Final = "lock"  # the lock file of the writing process; the operating system unlocks it if the process dies
 
 
 class RunWriter:
@@ -28,13 +28,13 @@ class RunWriter:
     It is a context manager. On exit it releases the lock, so that another process may write the run.
 
     Args:
-        lock: the file descriptor of the locked lock file.
+        lock: the lock of the run, which this process holds.
         found: the rows that a resumed run already has.
         damaged: the files that could not be read, under their new names.
     """
 
     def __init__(
-        self, path: Path, manifest: Mapping[str, Any], lock: int, found: pa.Table, damaged: list[Path]
+        self, path: Path, manifest: Mapping[str, Any], lock: BaseFileLock, found: pa.Table, damaged: list[Path]
     ) -> None:
         self.path = path
         self.found = found
@@ -42,7 +42,7 @@ class RunWriter:
         self.counts: Counter[str] = Counter()  # rows by status
         self.hosts: set[str] = set()
         self._manifest: dict[str, Any] = dict(manifest)
-        self._lock: int | None = lock
+        self._lock = lock
         self._keys: set[int] = set()
         numbers = [part.stem.rpartition("-")[2] for part in (path / MEASUREMENTS).iterdir()]
         self._next_part = 1 + max((int(number) for number in numbers if number.isdecimal()), default=-1)
@@ -53,9 +53,7 @@ class RunWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -145,8 +143,8 @@ def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
         runs.mkdir(parents=True, exist_ok=True)
         path = _new_folder(runs, started[:10])
         (path / MEASUREMENTS).mkdir()
-        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock = FileLock(path / LOCK, blocking=False, thread_local=False, fallback_to_soft=False)
+        lock.acquire()
         own = {"schema_version": SCHEMA_VERSION, "state": RUNNING, "started": started}
         manifest = {**own, **facts, **own}  # `own` comes first in the file, and `facts` may be those of another run
         _write_manifest(path, manifest)
@@ -167,21 +165,21 @@ def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, A
     """
     path = Path(path)
     check_resumable(path, facts)
+    lock = FileLock(path / LOCK, blocking=False, thread_local=False, fallback_to_soft=False)
     try:
-        lock = os.open(path / LOCK, os.O_RDWR)
+        lock.acquire()
+    except Timeout:
+        raise RunError(f"{path}: another process is writing this run") from None
     except OSError as error:
         raise RunError(f"{path / LOCK}: cannot be opened: {error.strerror}") from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         manifest = check_resumable(path, facts)  # another process may have completed the run meanwhile
         rows, damaged = set_damaged_aside(path)
         manifest["resumed"] = [*manifest.get("resumed", []), {"at": _now(), **again}]
         _write_manifest(path, manifest)
         return RunWriter(path, manifest, lock, rows, damaged)
     except BaseException as error:
-        os.close(lock)
-        if isinstance(error, BlockingIOError):
-            raise RunError(f"{path}: another process is writing this run") from None
+        lock.release()
         if isinstance(error, OSError):
             raise RunError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
         raise

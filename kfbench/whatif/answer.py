@@ -1,20 +1,21 @@
 """The answer of a what-if as typed values: the size of a log now, and in other formats, codecs and batches."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
+
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
-from kfbench.migration.bills import Prices, Traffic
+from kfbench.money import Month, Prices, Traffic, month
 from kfbench.plugins import PluginClash
-from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Skipped
 from kfbench.sources.time_columns import Unit
-from kfbench.whatif.month import Month, Rate, month
 from kfbench.whatif.more import WHATIF_TABLES
+from kfbench.whatif.rate import Rate
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.source import Source, saving
+from kfbench.whatif.sums import StoredSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,10 +26,28 @@ PROPOSALS: Final = "proposed"
 OWN: Final = "own"
 AS_RECORDED: Final = "as recorded"  # the log's own batches
 
+# The keys of --json. Those of WHATIF_TABLES stand between them.
+FIRST_KEYS: Final = (
+    "sources", "skipped", "now_bytes", "base_bytes", "lost_bytes", "lost_share", "records", "sent_records",
+    "uniform_records", "payload_bytes", "topics", "assumed_batching", "assumed_of", "base_words", "timestamp_unit",
+    "timestamp_unit_from", "columns", "rows_as_records", "sample", "headline", "best", "levels", "by_topic",
+)  # fmt: skip
+LAST_KEYS: Final = (
+    "sizes", "rebatched", "illegal", "losses", "breakdown", "payload_left_out", "break_even", "overhead_a_record",
+    "rate", "traffic", "prices", "month_now",
+)  # fmt: skip
+
+
+def check_further_tables() -> None:
+    """Raise PluginClash if a package registers a what-if table with the name of a key of --json."""
+    if taken := WHATIF_TABLES.keys() & {*FIRST_KEYS, *LAST_KEYS}:
+        name = min(taken)
+        raise PluginClash(f"{name}: {WHATIF_TABLES.package(name)} registers it, but kfbench's --json has this key")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
-    """The size of all undamaged batches in one combination of format, codec and batches (an arm).
+class LogSize:
+    """The size of all undamaged batches in one combination of format, codec and batches.
 
     Args:
         level: the codec's level; None: it has no levels.
@@ -59,7 +78,7 @@ class Level:
 
     Args:
         is_default: this is the codec's default level.
-        size_bytes, error_bytes: see `Arm`.
+        size_bytes, error_bytes: see `LogSize`.
         cpu_ms_per_mb: CPU time in ms to encode and compress 10**6 bytes of uncompressed v2, by one thread of this
             machine.
     """
@@ -74,9 +93,9 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """The result that `format` takes fewer bytes than `other` from `at` records per batch on.
+    """The result that `format` takes fewer bytes than `other` from `at` records per batch on; None: it never does.
 
-    after: the largest tested number of records per batch at which it does not. See `Bracket`.
+    after: the largest tested number of records per batch at which it does not; None: it does at each.
     """
 
     format: str
@@ -111,7 +130,7 @@ class TopicAnswer:
     base_bytes: int
     records: int
     batches: int
-    best: Arm
+    best: LogSize
     timestamp_unit: Unit | None = None
     timestamp_unit_from: Literal["values", "option"] | None = None
     timestamp_unit_doubt: str | None = None
@@ -128,7 +147,7 @@ class TopicAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class CodecSample:
     """The size of the sample that was compressed.
 
     Args:
@@ -174,16 +193,16 @@ class WhatIf:
         is_fingerprint: True if the source is a fingerprint of a log.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[StoredSource, ...]
     skipped: tuple[Skipped, ...]
-    arms: tuple[Arm, ...]
-    rebatched: tuple[Arm, ...]
+    arms: tuple[LogSize, ...]
+    rebatched: tuple[LogSize, ...]
     breakdown: Mapping[str, Mapping[str, int]]
     losses: Mapping[str, Mapping[str, int]]
     illegal: tuple[tuple[str, str], ...]
     break_even: tuple[Crossing, ...]
     overhead: Mapping[int, Mapping[str, float]]
-    sample: Sample | None
+    sample: CodecSample | None
     assumed: Batching | None
     rate: Rate | None
     traffic: Traffic
@@ -208,26 +227,28 @@ class WhatIf:
         return {each.topic: each.timestamp_unit_doubt for each in self.by_topic if each.timestamp_unit_doubt}
 
     @property
-    def best(self) -> Arm:
+    def best(self) -> LogSize:
         """The size of v2 with the fewest bytes, of all codecs at default levels, and of all batches."""
         return smallest(arm for arm in (*self.arms, *self.rebatched) if arm.format == BASE_FORMAT)
 
     @property
-    def recoded(self) -> tuple[str, ...]:
+    def compressed_formats(self) -> tuple[str, ...]:
         """The formats that were compressed in other batches; without any codec but "none", all formats."""
         with_codec = tuple(dict.fromkeys(arm.format for arm in self.rebatched if arm.codec != "none"))
         return with_codec or tuple(dict.fromkeys(arm.format for arm in self.rebatched))
 
     @property
-    def headline(self) -> dict[str, tuple[Arm, ...]]:
+    def headline(self) -> dict[str, tuple[LogSize, ...]]:
         """The sizes with the fewest bytes per group of formats: first in the log's own batches, then in other batches.
 
-        In other batches only the formats of `recoded` compete. Any other format has no compressed size there. A format
-        that loses something does not compete, unless it is v2.
+        In other batches only `compressed_formats` compete. Any other format has no compressed size there. A format that
+        loses something does not compete, unless it is v2.
         """
-        others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
+        others = [
+            arm for arm in self.rebatched if arm.format in self.compressed_formats and arm.batching != self.assumed
+        ]
         groups = {TODAY: {BASE_FORMAT}, PROPOSALS: PROPOSED, OWN: self.breakdown.keys() - SHIPPED - PROPOSED}
-        found: dict[str, tuple[Arm, ...]] = {}
+        found: dict[str, tuple[LogSize, ...]] = {}
         for group, formats in groups.items():
             lossless = {name for name in formats if name == BASE_FORMAT or not self.losses.get(name)}
             competing = [
@@ -291,7 +312,7 @@ class WhatIf:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The names of all topics, or of the file or folder in the place of an unknown topic (`Source.stream`)."""
+        """The names of all topics; of the file or folder if the topic is unknown (`StoredSource.stream`)."""
         return tuple(dict.fromkeys(source.stream for source in self.sources))
 
     def size(self, format_name: str, codec: str) -> int | None:
@@ -331,20 +352,16 @@ class WhatIf:
         html: str = self.to_pandas().sort_values("size_bytes").to_html(index=False, na_rep="–")
         return html
 
-    def payload_of(self, name: str) -> int:
-        """Return the number of bytes of keys, values and headers that a format carries."""
-        return sum(self.breakdown[name].get(part, 0) for part in PAYLOAD)
-
     @property
     def without_headers(self) -> list[str]:
         """The formats that cannot carry the headers of these records."""
         return [name for name in self.breakdown if "headers" in self.losses[name]]
 
-    def saving(self, arm: Arm) -> float | None:
+    def saving(self, arm: LogSize) -> float | None:
         """Return the share of `base_bytes` that this size saves; below 0: it takes more."""
         return None if arm.size_bytes is None else saving(arm.size_bytes, self.base_bytes)
 
-    def saving_against_v2(self, arm: Arm) -> float | None:
+    def saving_against_v2(self, arm: LogSize) -> float | None:
         """Return the share that this size saves of v2's bytes with the same codec in the same batches."""
         place = (BASE_FORMAT, arm.codec, arm.batching)
         arms = self.rebatched if arm.batching else self.arms
@@ -373,10 +390,10 @@ class WhatIf:
             return None
         return month(bytes_a_day * size_bytes / topic.base_bytes, self.traffic, self.prices)
 
-    def month_of(self, arm: Arm) -> Month | None:
+    def month_of(self, arm: LogSize) -> Month | None:
         return None if arm.size_bytes is None else self.month(arm.size_bytes)
 
-    def dollars_saved(self, arm: Arm) -> float | None:
+    def dollars_saved(self, arm: LogSize) -> float | None:
         """Return the US$ per month that this size saves; below 0: it costs more."""
         of_arm, now = self.month_of(arm), self.month()
         return None if of_arm is None or now is None else now.total - of_arm.total
@@ -386,65 +403,38 @@ class WhatIf:
 
         Savings are shares of the bytes now, and of v2's bytes with the same codec.
         """
-        more = {name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()}
-        before = {
-            "sources": [
-                asdict(source) | {"damage": [asdict(each) for each in source.damage]} for source in self.sources
-            ],
-            "skipped": [asdict(each) for each in self.skipped],
-            "now_bytes": self.now_bytes,
-            "base_bytes": self.base_bytes,
-            "lost_bytes": self.lost_bytes,
+        has_unit, columns = self.timestamp_unit is not None, self.columns
+        values: dict[str, Any] = {
             "lost_share": self.lost_bytes / self.data_bytes if self.data_bytes else 0.0,
-            "records": self.records,
-            "sent_records": self.sent_records,
-            "uniform_records": self.uniform_records,
-            "payload_bytes": self.payload_bytes,
-            "topics": list(self.topics),
-            "assumed_batching": None if self.assumed is None else asdict(self.assumed),
-            "assumed_of": list(self.assumed_of),
-            "base_words": self.base_words,
-            "timestamp_unit": self.timestamp_unit,
-            "timestamp_unit_from": self.by_topic[0].timestamp_unit_from if self.timestamp_unit else None,
-            "columns": None if self.columns is None else asdict(self.columns),
-            "rows_as_records": None if self.columns is None else self.columns.words,
-            "sample": None if self.sample is None else asdict(self.sample),
-            "headline": {group: [self._arm(arm) for arm in arms] for group, arms in self.headline.items()},
-            "best": self._arm(self.best),
-            "levels": [asdict(each) for each in self.levels],
+            "assumed_batching": _plain(self.assumed),
+            "timestamp_unit_from": self.by_topic[0].timestamp_unit_from if has_unit else None,
+            "rows_as_records": None if columns is None else columns.words,
+            "headline": {group: [self._size(arm) for arm in arms] for group, arms in self.headline.items()},
+            "best": self._size(self.best),
             "by_topic": [
-                asdict(each) | {"best": self._arm(each.best, each), "saving": each.saving} for each in self.by_topic
+                _plain(each) | {"best": self._size(each.best, each), "saving": each.saving} for each in self.by_topic
             ],
-        }
-        after = {
-            "sizes": [self._arm(arm) for arm in self.arms],
-            "rebatched": [self._arm(arm) for arm in self.rebatched],
+            "sizes": [self._size(arm) for arm in self.arms],
+            "rebatched": [self._size(arm) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
-            "losses": {name: dict(losses) for name, losses in self.losses.items()},
-            "breakdown": {name: dict(parts) for name, parts in self.breakdown.items()},
             "payload_left_out": self.without_headers,
-            "break_even": [asdict(each) for each in self.break_even],
-            "overhead_a_record": {str(level): dict(each) for level, each in self.overhead.items()},
-            "rate": None
-            if self.rate is None
-            else asdict(self.rate) | {"streams": [asdict(each) for each in self.rate.streams]},
+            "overhead_a_record": _plain(self.overhead),
             "traffic": {name: getattr(self.traffic, name) for name in ("fan_out", "replication", "retention_days")},
             "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
             "month_now": _month(self.month()),
-        }
-        if taken := more.keys() & (before.keys() | after.keys()):
-            name = min(taken)
-            raise PluginClash(f"{name}: {WHATIF_TABLES.package(name)} registers it, but kfbench's --json has this key")
-        return before | more | after
+        } | {name: each.to_dict(self) if name in self.more else None for name, each in WHATIF_TABLES.items()}
+        names = (*FIRST_KEYS, *WHATIF_TABLES, *LAST_KEYS)
+        return {name: values[name] if name in values else _plain(getattr(self, name)) for name in names}
 
-    def _arm(self, arm: Arm, topic: TopicAnswer | None = None) -> dict[str, Any]:
+    def _size(self, arm: LogSize, topic: TopicAnswer | None = None) -> dict[str, Any]:
         """Return values for JSON. topic: savings and months are of this topic's bytes, not of all."""
         if topic is None:
             saving, then, now = self.saving(arm), self.month_of(arm), self.month()
         else:
             saving, now = topic.saving, self.month_of_topic(topic, topic.base_bytes)
             then = None if arm.size_bytes is None else self.month_of_topic(topic, arm.size_bytes)
-        return asdict(arm) | {
+        values: dict[str, Any] = _plain(arm)
+        return values | {
             "is_estimate": arm.is_estimate,
             "saving": saving,
             "saving_against_v2": None if topic else self.saving_against_v2(arm),
@@ -453,10 +443,20 @@ class WhatIf:
         }
 
 
-def smallest(arms: Iterable[Arm]) -> Arm:
+def saving(size: int, base: int) -> float:
+    """Return the saved share of `base`; below 0: `size` is larger than `base`."""
+    return 1 - size / base if base else 0.0
+
+
+def smallest(arms: Iterable[LogSize]) -> LogSize:
     """Return the size with the fewest bytes; of equal ones, the first. Sizes without an estimate come last."""
     return min(arms, key=lambda arm: inf if arm.size_bytes is None else arm.size_bytes)
 
 
 def _month(found: Month | None) -> dict[str, float] | None:
-    return None if found is None else asdict(found) | {"total": found.total}
+    return None if found is None else _plain(found) | {"total": found.total}
+
+
+def _plain(value: Any) -> Any:
+    """Return dataclasses as dictionaries, whose keys are texts."""
+    return msgspec.to_builtins(value, str_keys=True)

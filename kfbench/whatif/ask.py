@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -21,24 +22,24 @@ from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError, Unkn
 from kfbench.formats import BASE_FORMAT, FORMATS, RESEARCH
 from kfbench.log.damage import WithoutDictionary
 from kfbench.log.tail import nothing_in
-from kfbench.migration.bills import Prices, Traffic
-from kfbench.sources import Columns, Found, Part, find
-from kfbench.sources.tables import Table
+from kfbench.measure.container import cores
+from kfbench.money import Prices, Traffic
+from kfbench.sources import Columns, FoundSources, Part, find
+from kfbench.sources.tables import TableFile
 from kfbench.sources.time_columns import Unit, check_unit
 from kfbench.sources.topic import Topic
-from kfbench.text import counted
-from kfbench.whatif.answer import WhatIf
+from kfbench.text import count_words
+from kfbench.whatif.answer import WhatIf, check_further_tables
 from kfbench.whatif.build import build_answer
 from kfbench.whatif.compiling import announced, compile_for_what_if
-from kfbench.whatif.kept_stretches import SOURCE_BYTES
-from kfbench.whatif.month import rate_of_user
-from kfbench.whatif.more import WHATIF_TABLES, Kept, TopicBytes
-from kfbench.whatif.question import Question, always_drawn, kept_shares
-from kfbench.whatif.rebatch import BATCHINGS, Batches, Batching, Rebatcher, sent
+from kfbench.whatif.more import WHATIF_TABLES, RecordSample, TopicBytes
+from kfbench.whatif.question import Question, always_sampled, stretch_shares
+from kfbench.whatif.rate import rate_of_user
+from kfbench.whatif.rebatch import BATCHINGS, Batches, Batching, Rebatcher, sent_records
 from kfbench.whatif.record_times import TimeReader, unknown_unit
-from kfbench.whatif.source import Source
-from kfbench.whatif.sums import Tally
-from kfbench.whatif.tally_all import tally_all, tally_topic
+from kfbench.whatif.stretches import SOURCE_BYTES, at_levels
+from kfbench.whatif.sums import LogSums, StoredSource
+from kfbench.whatif.tally import MOST_THREADS, tally_all, tally_topic
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,6 +106,7 @@ def what_if(
     check_unit(timestamp_unit)
     if sample_bytes is not None and sample_bytes < 1:
         raise InvalidConfig(f"sample_bytes: {sample_bytes} is below 1")
+    check_further_tables()
     is_all = formats == "all"
     chosen = None if formats == "all" else formats
     assumed = batchings[0] if batchings else None
@@ -112,54 +114,56 @@ def what_if(
     _known(list(details), WHATIF_TABLES, "further question")
     if isinstance(paths, Topic):
         _check_batchings(paths, batchings)
-        found, names = Found(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
+        found, names = FoundSources(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
     else:
         found = _find(paths, columns, batchings)
-        if master is None:
-            compile_kernels(tuple(FORMATS) if is_all else chosen, found.parts, console)
+        # A caller from Python has no console, and may not expect processes.
+        compiling = console if master is None and any(part.size_bytes for part in found.parts) else None
+        wanted = tuple(FORMATS) if is_all else chosen
+        if compiling is not None:  # `default_formats` chooses by the sizes in all formats
+            sized = () if wanted else tuple(FORMATS)
+            compile_for_what_if(wanted or (*MAIN_FORMATS, OTHER_FORMAT), compiling, sized)
         with announced(console if master is None else None):
             names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
-        if master is None and names:
-            compile_kernels(names, found.parts, console)  # the fourth of the default formats depends on the log
+        if compiling is not None and names and not wanted:
+            compile_for_what_if(names, compiling)  # the fourth of the default formats depends on the log
     arms, illegal = legal_arms(names, codecs)
     question = Question(
         arms=tuple(arms),
         batchings=tuple(BATCHINGS if batchings is None else batchings),
-        recoded=tuple(dict.fromkeys((*(names or MAIN_FORMATS), BASE_FORMAT))),
+        compressed_formats=tuple(dict.fromkeys((*(names or MAIN_FORMATS), BASE_FORMAT))),
         levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
         assumed=assumed,
         seed=seed,
         timestamp_unit=timestamp_unit,
     )
 
-    def read(units: Mapping[str, Unit]) -> tuple[Found, Question, Tally]:
+    def read(units: Mapping[str, Unit]) -> tuple[FoundSources, Question, LogSums]:
         question_for = partial(sampled, replace(question, units=units), sample_bytes)
         if isinstance(paths, Topic):
             return tally_topic(paths, question_for, connector, master, console, archive)
         of_parts = question_for(found.parts)
         return found, of_parts, tally_all(found.parts, of_parts, master, console, archive)
 
-    found, question, sums = read({})
-    if timestamp_unit is None and (units := sums.misread_units()):
-        found, question, sums = read(units)
+    with announced(console if master is None else None):
+        found, question, sums = read({})
+        if timestamp_unit is None and (units := sums.misread_units()):
+            found, question, sums = read(units)
+        with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as threads:
+            levels = at_levels(sums.stretches, question, threads.map)
     if not sums.breakdown or not any(source.batches for source in sums.sources):
         raise KfbenchError(why_unreadable(sums.sources))
-    _check_times(sums, timestamp_unit)
-    answer = build_answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
+    doubts = sums.unit_doubts(timestamp_unit)
+    if unknown := {s.path: doubts[s.stream] for s in sums.sources if s.is_assumed and s.stream in doubts}:
+        raise UnknownTimeUnit(unknown_unit(unknown))  # batches would be assumed by times of unknown unit
+    answer = build_answer(sums, levels, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
     if all(part.size_bytes >= 0 for part in found.parts):
         answer = replace(answer, more=_further_answers(sums, question, details))
-    has_tables = any(isinstance(part, Table) for part in found.parts)
+    has_tables = any(isinstance(part, TableFile) for part in found.parts)
     return replace(answer, columns=columns or Columns()) if has_tables else answer
 
 
-def _check_times(sums: Tally, option: Unit | None) -> None:
-    """Raise UnknownTimeUnit if batches are assumed by times whose unit is unknown. option: the unit given, if any."""
-    doubts = sums.unit_doubts(option)
-    if unknown := {s.path: doubts[s.stream] for s in sums.sources if s.is_assumed and s.stream in doubts}:
-        raise UnknownTimeUnit(unknown_unit(unknown))
-
-
-def _further_answers(sums: Tally, question: Question, details: Collection[str]) -> dict[str, Any]:
+def _further_answers(sums: LogSums, question: Question, details: Collection[str]) -> dict[str, Any]:
     """Answer further questions about the topics that have a share of their own in the sample."""
     topics: dict[str, TopicBytes] = {}
     for source in sums.sources:
@@ -167,9 +171,9 @@ def _further_answers(sums: Tally, question: Question, details: Collection[str]) 
             size_bytes, files, stored_bytes = topics.get(source.stream, (0, 0, 0))
             size_bytes, stored_bytes = size_bytes + source.plain_bytes, stored_bytes + source.dictionary_bytes
             topics[source.stream] = TopicBytes(size_bytes, files + 1, stored_bytes)
-    stretches = [each for each in sums.kept if each.stream in question.kept_shares]
-    kept = Kept(stretches, topics, question.formats, question.arms)
-    answers = {name: each.answer(kept, name in details) for name, each in WHATIF_TABLES.items()}
+    stretches = [each for each in sums.stretches if each.stream in question.stretch_shares]
+    sample = RecordSample(stretches, topics, question.formats, question.arms)
+    answers = {name: each.answer(sample, name in details) for name, each in WHATIF_TABLES.items()}
     return {name: answer for name, answer in answers.items() if answer is not None}
 
 
@@ -207,20 +211,8 @@ def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:
         return Batches(chunk.records, chunk.bounds, chunk.fields)
     if assumed is None:
         return None
-    of_clients = TimeReader().read(sent(chunk.records, chunk.bounds, chunk.fields, chunk.partitions), chunk.is_ms)
-    return next(Rebatcher(assumed).add(of_clients, last=True), None)
-
-
-def compile_kernels(formats: Sequence[str] | None, parts: Sequence[Part], console: Console | None) -> None:
-    """Compile kernels for a command, in other processes, and show the progress.
-
-    Without a console nothing is done: a caller from Python may not expect processes.
-    """
-    if console is not None and any(part.size_bytes for part in parts):
-        if formats:
-            compile_for_what_if(formats, console)
-        else:  # `default_formats` chooses by the sizes in all formats
-            compile_for_what_if((*MAIN_FORMATS, OTHER_FORMAT), console, tuple(FORMATS))
+    of_clients = sent_records(chunk.records, chunk.bounds, chunk.fields, chunk.partitions)
+    return next(Rebatcher(assumed).add(TimeReader().read(of_clients, chunk.is_ms), last=True), None)
 
 
 def legal_arms(formats: Sequence[str] | None, codecs: Sequence[str] | None) -> tuple[Pairs, Pairs]:
@@ -252,19 +244,19 @@ def sampled(question: Question, sample_bytes: int | None, parts: Sequence[Part])
     return replace(
         question,
         share=1.0 if sample_bytes is None else min(sample_bytes / size_bytes, 1.0),
-        always=always_drawn(parts, question.seed),
-        kept_shares=kept_shares(parts, SOURCE_BYTES) if question.levels else {},
+        always=always_sampled(parts, question.seed),
+        stretch_shares=stretch_shares(parts, SOURCE_BYTES) if question.levels else {},
     )
 
 
-def _find(paths: Paths, columns: Columns | None, batchings: Sequence[Batching] | None) -> Found:
+def _find(paths: Paths, columns: Columns | None, batchings: Sequence[Batching] | None) -> FoundSources:
     """Find the segments and tables in the given files and folders.
 
     Raise InvalidConfig if a table has no `batchings` (settings of a producer), or if columns are named and there is no
     table.
     """
     found = find(as_paths(paths), columns)
-    tables = [part for part in found.parts if isinstance(part, Table)]
+    tables = [part for part in found.parts if isinstance(part, TableFile)]
     if tables:
         _check_batchings(tables[0], batchings)
     elif columns and columns.names:
@@ -276,9 +268,9 @@ def as_paths(paths: Paths) -> Iterable[str | os.PathLike[str]]:
     return [paths] if isinstance(paths, str | os.PathLike) else paths
 
 
-def _check_batchings(source: Topic | Table, batchings: Sequence[Batching] | None) -> None:
+def _check_batchings(source: Topic | TableFile, batchings: Sequence[Batching] | None) -> None:
     if not batchings:
-        is_json = isinstance(source, Table) and source.name.lower().endswith(".json")
+        is_json = isinstance(source, TableFile) and source.name.lower().endswith(".json")
         as_what = " (it is read as a table, not as a fingerprint)" if is_json else ""
         raise InvalidConfig(
             f"{source.name}: has no batches{as_what}: "
@@ -286,7 +278,7 @@ def _check_batchings(source: Topic | Table, batchings: Sequence[Batching] | None
         )
 
 
-def why_unreadable(sources: Sequence[Source]) -> str:
+def why_unreadable(sources: Sequence[StoredSource]) -> str:
     """Return the reason why no record of the first source could be read."""
     first = sources[0]
     if first.unreadable:
@@ -303,5 +295,5 @@ def why_unreadable(sources: Sequence[Source]) -> str:
         why = "no row in it"
     else:
         why = nothing_in(first.size_bytes)
-    others = f" (and nothing in {counted(len(sources) - 1, 'other file')})" if len(sources) > 1 else ""
+    others = f" (and nothing in {count_words(len(sources) - 1, 'other file')})" if len(sources) > 1 else ""
     return f"{first.path}: {why}{others}"

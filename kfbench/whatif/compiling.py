@@ -90,7 +90,7 @@ def compile_what_if(names: Names) -> None:
     question = Question(
         arms=tuple((BASE_FORMAT, codec) for codec in CODECS),
         batchings=(Batching(5.0, 16 << 10),),
-        recoded=(BASE_FORMAT,),
+        compressed_formats=(BASE_FORMAT,),
         share=1.0,
     )
     with tempfile.TemporaryDirectory(dir=CACHE_FOLDER) as folder:

@@ -26,29 +26,29 @@ class Estimate(NamedTuple):
     error_bytes: int | None
 
 
-class Drawn(NamedTuple):
+class StretchSums(NamedTuple):
     """Sums over the sample, which consists of stretches of consecutive batches.
 
     Args:
         stretches: number of stretches.
         plain: bytes without a codec.
-        coded: bytes with the codec.
-        plain_squares, products, coded_squares: sums of plain * plain, plain * coded and coded * coded over the
-            stretches.
+        compressed: bytes with the codec.
+        plain_squares, products, compressed_squares: sums of plain * plain, plain * compressed and compressed *
+            compressed over the stretches.
     """
 
     stretches: int = 0
     plain: int = 0
-    coded: int = 0
+    compressed: int = 0
     plain_squares: int = 0
     products: int = 0
-    coded_squares: int = 0
+    compressed_squares: int = 0
 
     @classmethod
-    def of(cls, plain: Sequence[int], coded: Sequence[int]) -> Self:
+    def of(cls, plain: Sequence[int], compressed: Sequence[int]) -> Self:
         """Return the sums over stretches that have so many bytes each."""
-        squares = (sum(map(mul, *pair)) for pair in ((plain, plain), (plain, coded), (coded, coded)))
-        return cls(len(plain), sum(plain), sum(coded), *squares)
+        squares = (sum(map(mul, *pair)) for pair in ((plain, plain), (plain, compressed), (compressed, compressed)))
+        return cls(len(plain), sum(plain), sum(compressed), *squares)
 
     def plus(self, other: Self) -> Self:
         return type(self)(*(a + b for a, b in zip(self, other, strict=True)))
@@ -56,7 +56,7 @@ class Drawn(NamedTuple):
     def estimate(self, plain_bytes: int) -> Estimate:
         """Estimate the size under the codec of batches that take `plain_bytes` without it, and the standard error."""
         if self.plain == plain_bytes:
-            return Estimate(self.coded, 0)
+            return Estimate(self.compressed, 0)
         if not self.plain:
             return Estimate(None, None)
         size_bytes = round(plain_bytes * self.ratio)
@@ -66,12 +66,12 @@ class Drawn(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        return self.coded / self.plain
+        return self.compressed / self.plain
 
     def variance(self, share: float) -> float:
         """Return the variance of the ratio. share: the share of all stretches that was drawn, two or more."""
         ratio = self.ratio
-        squares = self.coded_squares - 2 * ratio * self.products + ratio * ratio * self.plain_squares
+        squares = self.compressed_squares - 2 * ratio * self.products + ratio * ratio * self.plain_squares
         return max(squares, 0.0) / (self.stretches - 1) * self.stretches * (1 - share) / self.plain**2
 
 
@@ -81,23 +81,23 @@ class SampleSums(NamedTuple):
     A stretch that is always drawn stands for itself alone. Otherwise small topics would weigh too much in the ratio.
     """
 
-    drawn: Drawn = Drawn()
-    certain: Drawn = Drawn()
+    random: StretchSums = StretchSums()
+    certain: StretchSums = StretchSums()
 
     @property
-    def both(self) -> Drawn:
-        return self.drawn.plus(self.certain)
+    def both(self) -> StretchSums:
+        return self.random.plus(self.certain)
 
     def plus(self, other: Self) -> Self:
-        return type(self)(self.drawn.plus(other.drawn), self.certain.plus(other.certain))
+        return type(self)(self.random.plus(other.random), self.certain.plus(other.certain))
 
     def estimate(self, plain_bytes: int) -> Estimate:
         """Estimate the bytes that `plain_bytes` take under the codec, and the standard error."""
         both = self.both
-        if both.plain == plain_bytes or not self.drawn.stretches:
+        if both.plain == plain_bytes or not self.random.stretches:
             return both.estimate(plain_bytes)
-        size_bytes, error_bytes = self.drawn.estimate(plain_bytes - self.certain.plain)
-        return Estimate(None if size_bytes is None else size_bytes + self.certain.coded, error_bytes)
+        size_bytes, error_bytes = self.random.estimate(plain_bytes - self.certain.plain)
+        return Estimate(None if size_bytes is None else size_bytes + self.certain.compressed, error_bytes)
 
 
 class Stratum(NamedTuple):
@@ -105,12 +105,12 @@ class Stratum(NamedTuple):
 
     Args:
         size: the bytes at the codec's default level.
-        drawn: sums over its sample. `Drawn.plain` has the bytes at the default level.
+        sample: sums over its sample. `StretchSums.plain` has the bytes at the default level.
         share: the share of its stretches that was drawn.
     """
 
     size: Estimate
-    drawn: Drawn
+    sample: StretchSums
     share: float
 
 
@@ -121,18 +121,18 @@ def ratio_of(strata: Sequence[Stratum]) -> tuple[float, float | None]:
     their ratio. The error is widened by Student's factor, so that it holds the true ratio in about 68 % of all samples,
     also if there are few stretches. None: there is only one.
     """
-    every = reduce(Drawn.plus, (each.drawn for each in strata))
+    every = reduce(StretchSums.plus, (each.sample for each in strata))
     total = max(sum(each.size.size_bytes or 0 for each in strata), 1)
     weights = [(each.size.size_bytes or 0) / total for each in strata]
-    ratios = [each.drawn.ratio if each.drawn.plain else every.ratio for each in strata]
+    ratios = [each.sample.ratio if each.sample.plain else every.ratio for each in strata]
     ratio = sum(weight * own for weight, own in zip(weights, ratios, strict=True))
     variance = freedom = 0.0
     for each, weight, own in zip(strata, weights, ratios, strict=True):
         variance += ((each.size.error_bytes or 0) / total * (own - ratio)) ** 2  # the weight is an estimate, too
         if each.share == 1:
             continue
-        has_error = each.drawn.stretches > 1
-        known = each.drawn if has_error else every
+        has_error = each.sample.stretches > 1
+        known = each.sample if has_error else every
         if known.stretches < 2:
             return ratio, None
         of_stratum = weight**2 * known.variance(each.share) * (1 if has_error else known.stretches)

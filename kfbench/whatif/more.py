@@ -11,7 +11,7 @@ from kfbench.plugins import Registry
 if TYPE_CHECKING:
     from kfbench.present.table import Table
     from kfbench.whatif.answer import WhatIf
-    from kfbench.whatif.kept_stretches import KeptStretch
+    from kfbench.whatif.stretches import LogStretch
 
 
 class TopicBytes(NamedTuple):
@@ -26,8 +26,8 @@ class TopicBytes(NamedTuple):
     dictionary_bytes: int = 0
 
 
-class Kept(NamedTuple):
-    """The records of a what-if that were kept for further questions.
+class RecordSample(NamedTuple):
+    """The sample of records for further questions of a what-if.
 
     Args:
         stretches: consecutive batches, with their records.
@@ -36,7 +36,7 @@ class Kept(NamedTuple):
         arms: its pairs of format and codec.
     """
 
-    stretches: Sequence[KeptStretch]
+    stretches: Sequence[LogStretch]
     topics: Mapping[str, TopicBytes]
     formats: Sequence[str]
     arms: Sequence[tuple[str, str]]
@@ -62,7 +62,7 @@ class WhatIfTable:
     def answer_type(self) -> type:
         raise NotImplementedError
 
-    def answer(self, kept: Kept, with_details: bool) -> Any | None:
+    def answer(self, sample: RecordSample, with_details: bool) -> Any | None:
         """Return the answer, or None if there is none for these formats and codecs."""
         raise NotImplementedError
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.migration.bills import GB, PRICES_ASSUMED
+from kfbench.money import GB, PRICES_ASSUMED
 from kfbench.present.table import listed
-from kfbench.text import counted, percent
-from kfbench.whatif.answer import Arm, Level, WhatIf
-from kfbench.whatif.month import Stream
+from kfbench.text import count_words, percent
+from kfbench.whatif.answer import Level, LogSize, WhatIf
+from kfbench.whatif.rate import TopicRate
 from kfbench.whatif.rebatch import AHEAD_MS
 from kfbench.whatif.record_times import SYMBOLS, moment
-from kfbench.whatif.source import Source
+from kfbench.whatif.sums import StoredSource
 
 MOST_DAMAGE_LINES: Final = 20
 MOST_NAMES: Final = 10  # the largest number of topics or files that a line names
@@ -31,8 +31,8 @@ def answer_notes(answer: WhatIf) -> Iterator[str]:
     yield from _sample_notes(answer)
     if answer.without_headers:
         yield f"Not the same data: {listed(answer.without_headers)} cannot carry headers."
-    if any(arm.format not in answer.recoded for arm in answer.rebatched):
-        yield f"In other batches codecs were tried with {', '.join(answer.recoded)}; --format names others."
+    if any(arm.format not in answer.compressed_formats for arm in answer.rebatched):
+        yield f"In other batches codecs were tried with {', '.join(answer.compressed_formats)}; --format names others."
     if answer.rate is None:
         why = "times of unknown unit" if answer.unit_doubts else "no topic's timestamps span a minute"
         yield f"A month: unknown rate ({why}); --rate-mb-s: the megabytes per second {answer.base_words}."
@@ -64,16 +64,16 @@ def _sample_notes(answer: WhatIf) -> Iterator[str]:
     if sample is None or not sample.is_partial:
         return
     share = percent(sample.plain_bytes / sample.of_bytes, 2)
-    drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE_FORMAT} ({share})"
-    stretches = f"{counted(sample.stretches, 'stretch')} of batches"
+    compressed = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE_FORMAT} ({share})"
+    stretches = f"{count_words(sample.stretches, 'stretch')} of batches"
     if answer.is_fingerprint:
-        yield f"Codecs: estimated from {drawn}, {stretches}. Without a codec: of everything."
+        yield f"Codecs: estimated from {compressed}, {stretches}. Without a codec: of everything."
     else:
         seed = f"by seed {sample.seed}"
-        yield f"Codecs: estimated from {drawn}, {stretches} {seed}. Without a codec: of everything (--all: both)."
+        yield f"Codecs: estimated from {compressed}, {stretches} {seed}. Without a codec: of everything (--all: both)."
         if any(arm.size_bytes is None for arm in answer.arms):
             yield "No stretch was drawn: there is no estimate (--all: everything)."
-    arms: tuple[Arm | Level, ...] = (*answer.arms, *answer.rebatched, *answer.levels)
+    arms: tuple[LogSize | Level, ...] = (*answer.arms, *answer.rebatched, *answer.levels)
     known = [(arm.size_bytes, arm.error_bytes) for arm in arms if arm.size_bytes]
     worst = max((error_bytes / size_bytes for size_bytes, error_bytes in known if error_bytes), default=None)
     if worst is not None:
@@ -87,26 +87,26 @@ def source_notes(answer: WhatIf) -> Iterator[str]:
     damage = [line for source in answer.sources for line in _damage_lines(source)]
     yield from damage[:MOST_DAMAGE_LINES]
     if len(damage) > MOST_DAMAGE_LINES:
-        yield f"and {counted(len(damage) - MOST_DAMAGE_LINES, 'line')} more of damage (--json has them)"
+        yield f"and {count_words(len(damage) - MOST_DAMAGE_LINES, 'line')} more of damage (--json has them)"
     yield from _skipped_notes(answer)
     if any({"v0 none", "v1 none"} & source.kinds.keys() for source in answer.sources):
         yield "Plain v0 and v1 messages stand alone: each is a batch of one, as an upgrade writes them."
     if ahead := sum(source.ahead for source in answer.sources):
-        records = f"{counted(ahead, 'record')} over {AHEAD_MS // 60_000} minutes ahead of most of those that follow"
+        records = f"{count_words(ahead, 'record')} over {AHEAD_MS // 60_000} minutes ahead of most of those that follow"
         yield f"{records}: their times move no clock in other batches."
 
 
-def _damage_lines(source: Source) -> Iterator[str]:
+def _damage_lines(source: StoredSource) -> Iterator[str]:
     for each in source.damage:
-        left_out = f"left out {counted(each.size_bytes, 'byte')} from " if each.size_bytes else ""
+        left_out = f"left out {count_words(each.size_bytes, 'byte')} from " if each.size_bytes else ""
         yield f"{source.path}: {left_out}{source.unit} {each.position:,}: {each.field}: {each.promise}"
     if (others := source.damaged_places - len(source.damage)) and source.damage:
-        yield f"{source.path}: {counted(others, 'more place')} like that"
+        yield f"{source.path}: {count_words(others, 'more place')} like that"
     elif others:
-        left_out = f"left out {counted(source.damaged_bytes, 'byte')} in {counted(others, 'damaged place')}"
+        left_out = f"left out {count_words(source.damaged_bytes, 'byte')} in {count_words(others, 'damaged place')}"
         yield f"{source.path}: {left_out}"
     if source.trailing_bytes:
-        left_out = f"left out an incomplete batch of {counted(source.trailing_bytes, 'byte')} at the end"
+        left_out = f"left out an incomplete batch of {count_words(source.trailing_bytes, 'byte')} at the end"
         yield f"{source.path}: {left_out} (cut off, or its length is damaged: what follows is not searched)"
     if source.unreadable:
         yield f"{source.path}: not read to its end: {source.unreadable}"
@@ -130,7 +130,7 @@ def _skipped_notes(answer: WhatIf) -> Iterator[str]:
         else:
             yield from (f"{path}: not read: {reason}" for path in of_reason)
     if sizes:
-        words = [f"{why}: {len(each):,} ({counted(sum(each), 'byte')})" for why, each in sorted(sizes.items())]
+        words = [f"{why}: {len(each):,} ({count_words(sum(each), 'byte')})" for why, each in sorted(sizes.items())]
         yield f"Not looked at: {'; '.join(words)}."
     if any("other replica" in each.reason for each in answer.skipped):
         yield "Segments of other replicas are not read: each partition once, and --replication counts its copies."
@@ -149,8 +149,8 @@ def rate_notes(answer: WhatIf) -> Iterator[str]:
         return
     traffic, prices = answer.traffic, answer.prices
     origin = "by the records' timestamps" if rate.told_by == "timestamps" else "as given"
-    kept = f"kept {counted(traffic.replication, 'time')} for {counted(traffic.retention_days, 'day')}"
-    copies = f"{kept}, read {counted(traffic.fan_out, 'time')}"
+    kept = f"kept {count_words(traffic.replication, 'time')} for {count_words(traffic.retention_days, 'day')}"
+    copies = f"{kept}, read {count_words(traffic.fan_out, 'time')}"
     yield f"{rate.bytes_a_day / GB:,.3f} GB per day {answer.base_words}, {origin}, {copies}."
     price = f"{prices.storage_gb_month:g} $ per GB and month, {prices.network_gb:g} $ per GB in or out of a broker"
     yield f"Prices, assumed ({PRICES_ASSUMED}) unless given: {price}."
@@ -170,17 +170,17 @@ def month_notes(answer: WhatIf) -> Iterator[str]:
     if len(rate.streams) > MOST_NAMES:
         yield f"and {len(rate.streams) - MOST_NAMES} more (--json has them)"
     if rate.untold_bytes:
-        yield f"{counted(rate.untold_bytes, 'byte')} of topics that span less than a minute: not in the rate."
+        yield f"{count_words(rate.untold_bytes, 'byte')} of topics that span less than a minute: not in the rate."
 
 
-def stream_note(stream: Stream, is_dated: bool) -> str:
+def stream_note(stream: TopicRate, is_dated: bool) -> str:
     """Return the rate of a topic, with the times from which it is computed. is_dated: see `Rate`."""
     span = _span if is_dated else _length
     words = f"{stream.name}: {stream.bytes_a_day / GB:,.3f} GB per day; times {span(stream.first_ms, stream.last_ms)}"
     if (stream.first_ms, stream.last_ms) != (stream.bulk_first_ms, stream.bulk_last_ms):
         words += f"; counted, without the ends: {span(stream.bulk_first_ms, stream.bulk_last_ms)}"
     if stream.strange:
-        words += f"; {counted(stream.strange, 'record')} with a time that no clock shows"
+        words += f"; {count_words(stream.strange, 'record')} with a time that no clock shows"
     return words
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.migration.bills import month_facts
+from kfbench.formats import BASE_FORMAT, FORMATS, SHIPPED
+from kfbench.money import month_facts
 from kfbench.present import look
 from kfbench.present.calculator.data import (
     NONE,
@@ -26,13 +26,27 @@ from kfbench.present.names import in_order
 from kfbench.present.page import html
 from kfbench.present.table import Column, Table, listed, plain_columns
 from kfbench.present.views import table_json
-from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.headline import cards, lead_sentences
-from kfbench.whatif.month import DAY_S, MB
+from kfbench.text import percent
+from kfbench.whatif.answer import WhatIf, saving
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import answer_notes
-from kfbench.whatif.summary import MOST_TOPICS, all_topics_table, log_line, summary_tables
-from kfbench.whatif.tables import Section, sections
+from kfbench.whatif.rate import DAY_S, MB
+from kfbench.whatif.summary import (
+    MOST_TOPICS,
+    NO_CHANGE,
+    VARIES,
+    V2Choice,
+    all_topics_table,
+    best_choice,
+    codec_words,
+    dollars_of,
+    less_or_more,
+    log_line,
+    new_format_arms,
+    recorded_words,
+    summary_tables,
+)
+from kfbench.whatif.tables import TableSection, sections
 
 THIS_LOG: Final = "this log"
 MOST_RECORDS: Final = 100_000  # per batch, for the choice of a time span
@@ -51,20 +65,49 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
         "title": f"What if: {listed(topics) if len(topics) <= MOST_NAMES else f'{len(topics)} topics'}",
         "subtitle": log_line(answer),
         "lead": list(lead_sentences(answer)),
-        "cards": list(cards(answer)),
         "summary": list(summary_tables(answer)),
         "notes": [*(WHATIF_TABLES[name].line(answer) for name in answer.more), *answer_notes(answer)],
         "views": Markup(script_json(shown)) if (shown := views_json(answer)) else "",
         "page": {"plain": None},
         "explorer": explorer_parts(explorer_content(answer)),
         "sections": [
-            *([Section("Every topic", [all_topics_table(answer)])] if len(answer.by_topic) > MOST_TOPICS else []),
+            *([TableSection("Every topic", [all_topics_table(answer)])] if len(answer.by_topic) > MOST_TOPICS else []),
             *sections(answer),
-            Section("Overhead", [each for each in (overhead_table(answer), groups_table(answer)) if each.rows]),
+            TableSection("Overhead", [each for each in (overhead_table(answer), groups_table(answer)) if each.rows]),
         ],
     }
     yield "index.html", html(page, list(answer.breakdown), "what-if.html").encode()
     yield "what-if.json", (json.dumps(answer.to_dict(), indent=2) + "\n").encode()
+
+
+def lead_sentences(answer: WhatIf) -> Iterator[str]:
+    """Yield what the log takes now, and what would help most."""
+    now, best = dollars_of(answer), best_choice(answer)
+    cost = "" if now is None else f", at {now:,.2f} US$ per month"
+    subject = "The log takes" if len(answer.by_topic) == 1 else "All topics together take"
+    yield f"{subject} {answer.base_bytes:,} bytes {answer.base_words}{cost}."
+    saved = saving(best.size_bytes, answer.base_bytes)
+    if saved < NO_CHANGE:
+        yield "Of what Kafka can do today, nothing takes fewer bytes."
+    else:
+        about = "about " if best.error_bytes != 0 else ""
+        yield f"Of what Kafka can do today, {_choice_words(answer, best)} saves most: {about}{percent(saved)}."
+    # The smallest of the formats that Kafka does not have, and that lose nothing of this log.
+    new = [arm for arm in new_format_arms(answer) if arm.format not in SHIPPED and not answer.losses.get(arm.format)]
+    share = (answer.saving_against_v2(new[0]) or 0.0) if new else 0.0
+    if share >= NO_CHANGE:
+        codec = "without a codec" if new[0].codec == "none" else f"under {codec_words(new[0])}"
+        yield f"A new format, {new[0].format}, takes {percent(share)} less than {BASE_FORMAT} {codec}."
+        yield f"Against now, that is {less_or_more(saving(new[0].size_bytes or 0, answer.base_bytes))}."
+
+
+def _choice_words(answer: WhatIf, choice: V2Choice) -> str:
+    if not choice.is_other:
+        return "as now"
+    if choice.codec == VARIES:
+        return "the best choice for each topic"
+    codec = "no codec" if choice.codec == "none" else choice.codec
+    return codec if choice.batches == recorded_words(answer) else f"{codec} in batches of {choice.batches}"
 
 
 def views_json(answer: WhatIf) -> dict[str, Any] | None:

@@ -26,21 +26,21 @@ class Question:
         arms: pairs of format and codec. Their sizes are computed in the log's own batches.
         batchings: a producer's settings for other batches of the same records. Sizes without a codec are computed for
             all formats.
-        recoded: the formats that are compressed in other batches too.
+        compressed_formats: the formats that are compressed in other batches too.
         levels: pairs of codec and level. v2 is compressed at each of them, in the log's own batches.
         assumed: a producer's settings for the batches of sources that have none.
         share: the share of stretches that is compressed, above 0 and at most 1.
         timestamp_unit: the unit of all numbers that are timestamps; None: the numbers tell it.
-        units: topic (`Source.stream`) -> the unit that its numbers told when they were read before.
+        units: topic (`StoredSource.stream`) -> the unit that its numbers told when they were read before.
         seed: decides which stretches are in a sample.
         always: keys of parts (`Part.key`). The first stretch of these parts is in every sample.
-        kept_shares: the share of stretches whose records are kept, for levels and dictionaries, by topic
-            (`Source.stream`). OTHER_TOPICS: that of all topics without a share of their own.
+        stretch_shares: the share of stretches whose records are kept, for levels and dictionaries, by topic
+            (`StoredSource.stream`). OTHER_TOPICS: that of all topics without a share of their own.
     """
 
     arms: tuple[tuple[str, str], ...]
     batchings: tuple[Batching, ...] = ()
-    recoded: tuple[str, ...] = ()
+    compressed_formats: tuple[str, ...] = ()
     levels: tuple[tuple[str, int], ...] = ()
     assumed: Batching | None = None
     share: float = 1.0
@@ -48,7 +48,7 @@ class Question:
     always: tuple[str, ...] = ()
     timestamp_unit: Unit | None = None
     units: Mapping[str, Unit] = field(default_factory=dict)
-    kept_shares: Mapping[str, float] = field(default_factory=dict)
+    stretch_shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
@@ -63,7 +63,7 @@ class Question:
         return self.timestamp_unit or self.units.get(stream_of(part.topic, part.name))
 
     @property
-    def coded(self) -> list[tuple[str, str]]:
+    def compressed_arms(self) -> list[tuple[str, str]]:
         """The pairs of format and codec without the codec "none"."""
         return [(name, codec) for name, codec in self.arms if codec != "none"]
 
@@ -86,7 +86,7 @@ class Question:
         return _hash(self.seed, part.key, stream, number)
 
 
-def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
+def always_sampled(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
     """Return the keys of parts (files or partitions) whose first batches are always in the sample.
 
     They are one part of each of the MOST_TOPICS largest topics, the largest topic first. An empty part is drawn only if
@@ -99,7 +99,7 @@ def always_drawn(parts: Iterable[Part], seed: int) -> tuple[str, ...]:
     return tuple(min(each, key=order).key for each in _largest_topics(parts).values())
 
 
-def kept_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
+def stretch_shares(parts: Iterable[Part], size_bytes: int) -> dict[str, float]:
     """Return the share of each of the MOST_TOPICS largest topics, and of all OTHER_TOPICS together, if there are any.
 
     The largest topics have about `size_bytes` bytes together. The others have as much as one of these.

@@ -20,7 +20,7 @@ from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE
 from kfbench.log.segment import join_records
 from kfbench.records import Records
-from kfbench.text import counted
+from kfbench.text import count_words
 
 LATEST_MS: Final = 1 << 42  # the year 2109; timestamps after it or before 1970 are wrong
 # A timestamp is wrong if it is more than AHEAD_MS (one hour) later than most of the records that follow it.
@@ -64,7 +64,7 @@ class Batching:
     @property
     def short_words(self) -> str:
         kib, others = divmod(self.batch_size_bytes, 1024)
-        size = counted(self.batch_size_bytes, "byte") if others else f"{kib:,} KiB"
+        size = count_words(self.batch_size_bytes, "byte") if others else f"{kib:,} KiB"
         return f"{self.linger_ms:g} ms, {size}"
 
     def __post_init__(self) -> None:
@@ -117,22 +117,22 @@ class Batches(NamedTuple):
         freeze(*self.records.columns, self.fields.rows, self.fields.tags)
 
 
-class Sent(NamedTuple):
+class SentRecords(NamedTuple):
     """Records that clients sent, before they are put into batches. owners: an OWNER row per record."""
 
     records: Records
     owners: NDArray[np.void]
 
-    def at(self, indices: Int64) -> "Sent":
-        return Sent(self.records.take(indices), self.owners[indices])
+    def at(self, indices: Int64) -> "SentRecords":
+        return SentRecords(self.records.take(indices), self.owners[indices])
 
-    def where(self, wanted: NDArray[np.bool_]) -> "Sent":
+    def where(self, wanted: NDArray[np.bool_]) -> "SentRecords":
         """Return the records where `wanted` is True, bool[records]. If they are consecutive, no array is copied."""
         indices = np.flatnonzero(wanted)
         if not len(indices) or indices[-1] - indices[0] + 1 > len(indices):
             return self.at(indices)
         first, end = int(indices[0]), int(indices[-1]) + 1
-        return Sent(self.records.part(first, end), self.owners[first:end])
+        return SentRecords(self.records.part(first, end), self.owners[first:end])
 
     def batched(self, bounds: Int64) -> Batches:
         """Put the records into batches with these boundaries. Offsets count from 0.
@@ -145,9 +145,9 @@ class Sent(NamedTuple):
         return Batches(self.records.at_offsets(np.arange(len(self.records))), bounds, fields)
 
 
-def sent(
+def sent_records(
     records: Records, bounds: Int64 | None, fields: BatchFields, partitions: NDArray[np.int32] | None = None
-) -> Sent:
+) -> SentRecords:
     """Return the records that clients sent: all except control records.
 
     partitions: the partition of each record, int32[records]; None: all are of one partition.
@@ -163,10 +163,10 @@ def sent(
     owners["time_ms"] = records.timestamps_ms
     if bounds is not None and (owners["base_sequence"] != NO_SEQUENCE).any():
         number = np.arange(len(records)) - bounds[:-1][batch]
-        told = owners["base_sequence"] != NO_SEQUENCE
-        owners["base_sequence"] = np.where(told, (owners["base_sequence"] + number) & 0x7FFFFFFF, NO_SEQUENCE)
-    found = Sent(records, owners)
-    return found.where(~rows["is_control"][batch]) if rows["is_control"].any() else found
+        is_known = owners["base_sequence"] != NO_SEQUENCE
+        owners["base_sequence"] = np.where(is_known, (owners["base_sequence"] + number) & 0x7FFFFFFF, NO_SEQUENCE)
+    every = SentRecords(records, owners)
+    return every.where(~rows["is_control"][batch]) if rows["is_control"].any() else every
 
 
 class Rebatcher:
@@ -181,14 +181,14 @@ class Rebatcher:
     def __init__(self, batching: Batching) -> None:
         self.ahead = 0
         self._batching = batching
-        self._waiting: Sent | None = None
+        self._waiting: SentRecords | None = None
         self._clocks_us: dict[Any, int] = {}
 
-    def add(self, given: Sent, last: bool = False) -> Iterator[Batches]:
+    def add(self, given: SentRecords, last: bool = False) -> Iterator[Batches]:
         """Add a piece of records. Yield the batches that are closed by now; with `last` all of them."""
         if self._waiting is not None:
             records = join_records([self._waiting.records, given.records])
-            given = Sent(records, np.concatenate([self._waiting.owners, given.owners]))
+            given = SentRecords(records, np.concatenate([self._waiting.owners, given.owners]))
             self._waiting = None
         if not len(given.records):
             return
@@ -204,9 +204,9 @@ class Rebatcher:
         self._clocks_us |= zip(producers, times_us[bounds[:-1][~closed]].tolist(), strict=True)
         if not last and not closed.all():
             waiting = np.repeat(~closed, np.diff(bounds))
-            kept = given.at(np.flatnonzero(waiting))  # copied, because they outlive this piece
-            if kept.records.shapes.payload_bytes < OPEN_BYTES:
-                self._waiting = Sent(kept.records.packed(), kept.owners)
+            still_open = given.at(np.flatnonzero(waiting))  # copied, because they outlive this piece
+            if still_open.records.shapes.payload_bytes < OPEN_BYTES:
+                self._waiting = SentRecords(still_open.records.packed(), still_open.owners)
                 given, bounds = given.where(~waiting), np.append(0, np.cumsum(np.diff(bounds)[closed]))
                 ahead = ahead[~waiting]
         self.ahead += int(ahead.sum())
@@ -214,7 +214,7 @@ class Rebatcher:
             yield given.batched(bounds.astype(np.int64))
 
 
-def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:
+def _times_us(given: SentRecords, starts: Int64, clocks_us: Sequence[int | None]) -> tuple[Int64, NDArray[np.bool_]]:
     """Return each producer's clock at each record, in µs, and True for each timestamp that is too late to be right.
 
     clocks_us: the clocks of the producers before these records, if known.
@@ -230,7 +230,7 @@ def _times_us(given: Sent, starts: Int64, clocks_us: Sequence[int | None]) -> tu
     return times_us, ahead
 
 
-def _batch_bounds(given: Sent, times_us: Int64, starts: Int64, batching: Batching) -> Int64:
+def _batch_bounds(given: SentRecords, times_us: Int64, starts: Int64, batching: Batching) -> Int64:
     """Return the index of the first record of each batch, and the end: int64[batches + 1].
 
     Any gap longer than linger closes a batch. Between two producers is such a gap. Longer ones are shortened to it.
@@ -260,7 +260,7 @@ def _ahead(times_us: Int64) -> NDArray[np.bool_]:
     return confirmed * 4 < following
 
 
-def _by_producer(given: Sent) -> tuple[Sent, Int64]:
+def _by_producer(given: SentRecords) -> tuple[SentRecords, Int64]:
     """Sort the records by producer and partition, otherwise in their order.
 
     Return them, and the index of the first record of each producer and partition, with the end: int64[k + 1].

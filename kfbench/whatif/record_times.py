@@ -22,7 +22,7 @@ from kfbench.layouts import NO_TIMESTAMP
 from kfbench.present.table import listed
 from kfbench.sources.time_columns import UNITS, Unit, to_ms
 from kfbench.text import percent
-from kfbench.whatif.rebatch import LATEST_MS, Sent
+from kfbench.whatif.rebatch import LATEST_MS, SentRecords
 
 COUNTER_END: Final = 10**8  # smaller numbers may be counters; as seconds, it is in 1973
 # The seconds from 1995 to 2099. Other counts (100 ns since 1601 or the year 1, digits of a date) fall outside.
@@ -165,7 +165,7 @@ class TimeReader:
         self.units = TimeUnits()
         self._unit = unit
 
-    def read(self, given: Sent, is_ms: NDArray[np.bool_] | None) -> Sent:
+    def read(self, given: SentRecords, is_ms: NDArray[np.bool_] | None) -> SentRecords:
         """Return the records with their times in ms. Those of a log keep their timestamps; a table's get the times.
 
         is_ms: see `Chunk`.
@@ -210,7 +210,7 @@ class Bulk(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Times:
+class TimeHistogram:
     """A histogram of timestamps. Records without a timestamp are not counted.
 
     Args:
@@ -239,7 +239,7 @@ class Times:
 
     def plus(self, other: Self) -> Self:
         shift = max(self.shift, other.shift)
-        while len(bins := _merged((self, other), shift)) > MOST_BINS:
+        while len(bins := _merge_bins((self, other), shift)) > MOST_BINS:
             shift += 1
         return type(self)(shift, bins, self.strange + other.strange)
 
@@ -259,7 +259,7 @@ class Times:
         return Bulk(bins[first].first_ms, bins[end - 1].last_ms, sum(counts[first:end]) / sum(counts))
 
 
-def _merged(parts: tuple[Times, ...], shift: int) -> dict[int, Bin]:
+def _merge_bins(parts: tuple[TimeHistogram, ...], shift: int) -> dict[int, Bin]:
     bins: dict[int, Bin] = {}
     for times in parts:
         for number, each in times.bins.items():

@@ -11,10 +11,9 @@ from typing import Final, NamedTuple
 from kfbench.codecs import ZstdDictionary
 from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, SHIPPED
 from kfbench.present.table import Cell, Column, Mark, Table, plain_columns
-from kfbench.text import counted, shortened
-from kfbench.whatif.answer import AS_RECORDED, Arm, Level, TopicAnswer, WhatIf, smallest
+from kfbench.text import count_words, percent, shortened
+from kfbench.whatif.answer import AS_RECORDED, Level, LogSize, TopicAnswer, WhatIf, saving, smallest
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.source import saving
 
 MOST_TOPICS: Final = 5  # rows; the others are one row together
 MOST_BATCHINGS: Final = 3
@@ -26,7 +25,7 @@ VARIES: Final = "varies"  # each topic has its own codec
 NO_CHANGE: Final = 0.0005  # a smaller share of bytes is no change
 
 
-class Choice(NamedTuple):
+class V2Choice(NamedTuple):
     """A way to store the records in v2.
 
     Args:
@@ -34,7 +33,7 @@ class Choice(NamedTuple):
         batches: a description of the batches.
         cpu_ms_per_mb: CPU time in ms per 10**6 bytes; None: it was not measured.
         dollars: US$ per month; None: they follow from size_bytes.
-        error_bytes: see `Arm`.
+        error_bytes: see `LogSize`.
     """
 
     size_bytes: int
@@ -58,13 +57,13 @@ def summary_tables(answer: WhatIf) -> Iterator[Table]:
 def log_line(answer: WhatIf) -> str:
     """Return one line about the log as it is now."""
     topics, empty = len(answer.by_topic), len(answer.topics) - len(answer.by_topic)
-    name = shortened(answer.topics[0], NAME_WIDTH) if len(answer.topics) == 1 else counted(topics, "topic")
+    name = shortened(answer.topics[0], NAME_WIDTH) if len(answer.topics) == 1 else count_words(topics, "topic")
     name += f" ({empty:,} without records)" if empty else ""
     batches = sum(source.batches for source in answer.sources)
     kinds = dict.fromkeys(kind for source in answer.sources for kind in source.kinds)
     per_batch = f"{answer.records / max(batches, 1):,.1f} per batch"
-    size = f"{counted(answer.base_bytes, 'byte')} {answer.base_words}"
-    words = [size, counted(answer.records, "record"), per_batch]
+    size = f"{count_words(answer.base_bytes, 'byte')} {answer.base_words}"
+    words = [size, count_words(answer.records, "record"), per_batch]
     return f"{name}: {', '.join([*words, *kinds] if len(kinds) == 1 else words)}"
 
 
@@ -162,12 +161,12 @@ def today_table(answer: WhatIf) -> Table:
     )
 
 
-def best_choice(answer: WhatIf) -> Choice:
+def best_choice(answer: WhatIf) -> V2Choice:
     """Return the choice with the fewest bytes that Kafka can store. It may be the log now."""
     return min(filter(_is_in_kafka, _choices(answer)))
 
 
-def _doubt(best: Choice, choices: Iterable[Choice]) -> list[str]:
+def _doubt(best: V2Choice, choices: Iterable[V2Choice]) -> list[str]:
     """Return a word if the best size is an estimate: another choice is within the error, or not."""
     if best.error_bytes == 0:
         return []
@@ -177,11 +176,11 @@ def _doubt(best: Choice, choices: Iterable[Choice]) -> list[str]:
     return ["undecided" if is_near else "estimated"]
 
 
-def _is_in_kafka(choice: Choice) -> bool:
+def _is_in_kafka(choice: V2Choice) -> bool:
     return choice.codec != ZstdDictionary.name
 
 
-def dollars_of(answer: WhatIf, choice: Choice | None = None) -> float | None:
+def dollars_of(answer: WhatIf, choice: V2Choice | None = None) -> float | None:
     """Return the US$ per month of a choice, or of the log now. None: the rate is unknown."""
     month = answer.month(None if choice is None else choice.size_bytes)
     if month is None:
@@ -196,18 +195,18 @@ def _rate_notes(answer: WhatIf) -> Iterator[str]:
         yield f"US$/month: {untold_bytes:,} of {answer.base_bytes:,} bytes have no rate; the rest stands for all."
 
 
-def _choices(answer: WhatIf) -> Iterator[Choice]:
+def _choices(answer: WhatIf) -> Iterator[V2Choice]:
     """Yield the log now, v2 in its batches, its best level, the best in other batches, and the best of each topic."""
     codecs_now = {kind.rpartition(" ")[2] for source in answer.sources for kind in source.kinds}
     if codecs_now:
         codec = next(iter(codecs_now)) if len(codecs_now) == 1 else "mixed"
-        yield Choice(answer.base_bytes, False, codec, recorded_words(answer), None)
+        yield V2Choice(answer.base_bytes, False, codec, recorded_words(answer), None)
     cpu_of = {each.codec: each.cpu_ms_per_mb for each in answer.levels if each.is_default}
     known = [arm for arm in answer.arms if arm.format == BASE_FORMAT and arm.size_bytes is not None]
     for arm in known:
         if codecs_now != {arm.codec} or arm.size_bytes != answer.base_bytes:  # else it is the row of the log now
             yield _choice_of(answer, arm, cpu_of.get(arm.codec))
-    groups: dict[Batching | None, list[Arm]] = {}
+    groups: dict[Batching | None, list[LogSize]] = {}
     for arm in answer.rebatched:
         is_other = bool(codecs_now) or arm.batching != answer.assumed
         if arm.format == BASE_FORMAT and arm.size_bytes is not None and is_other:
@@ -226,15 +225,15 @@ def _choices(answer: WhatIf) -> Iterator[Choice]:
         dollars = sum(month.total for month in months if month) if all(months) else None
         errors = [each.best.error_bytes for each in answer.by_topic]
         error = None if None in errors else round(hypot(*(each or 0 for each in errors)))
-        yield Choice(sum(size or 0 for size in sizes), True, VARIES, "best per topic", None, dollars, error)
+        yield V2Choice(sum(size or 0 for size in sizes), True, VARIES, "best per topic", None, dollars, error)
 
 
-def _choice_of(answer: WhatIf, of: Arm | Level, cpu_ms_per_mb: float | None = None) -> Choice:
-    batches = batches_words(answer, of) if isinstance(of, Arm) else recorded_words(answer)
-    return Choice(of.size_bytes or 0, True, codec_words(of), batches, cpu_ms_per_mb, error_bytes=of.error_bytes)
+def _choice_of(answer: WhatIf, of: LogSize | Level, cpu_ms_per_mb: float | None = None) -> V2Choice:
+    batches = batches_words(answer, of) if isinstance(of, LogSize) else recorded_words(answer)
+    return V2Choice(of.size_bytes or 0, True, codec_words(of), batches, cpu_ms_per_mb, error_bytes=of.error_bytes)
 
 
-def batches_words(answer: WhatIf, arm: Arm) -> str:
+def batches_words(answer: WhatIf, arm: LogSize) -> str:
     return recorded_words(answer) if arm.batching is None else arm.batching.short_words
 
 
@@ -245,14 +244,14 @@ def recorded_words(answer: WhatIf) -> str:
     return f"recorded, or {answer.assumed.short_words}" if has_log else answer.assumed.short_words
 
 
-def codec_words(of: Arm | Level) -> str:
+def codec_words(of: LogSize | Level) -> str:
     return of.codec if of.level is None else f"{of.codec} {of.level}"
 
 
-def new_format_arms(answer: WhatIf) -> list[Arm]:
+def new_format_arms(answer: WhatIf) -> list[LogSize]:
     """Return the sizes of other formats with the codec of `WhatIf.best`, in its batches where known, smallest first."""
     best = answer.best
-    chosen: list[Arm] = []
+    chosen: list[LogSize] = []
     for name in answer.breakdown:
         arms = [
             arm
@@ -292,6 +291,11 @@ def new_formats_table(answer: WhatIf) -> Table:
             *([f"{hidden} more: --table savings-of-v2"] if hidden > 0 else []),
         ),
     )
+
+
+def less_or_more(share: float) -> str:
+    """Return a saved share in words: "12.5 % less", or "12.5 % more" for a share below 0."""
+    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
 
 
 def change_words(saving: float | None) -> str:

@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 from kfbench.formats import BASE_FORMAT
 from kfbench.present.table import Cell, Column, Table, plain_columns
 from kfbench.records import PAYLOAD
-from kfbench.text import counted
-from kfbench.whatif.answer import AS_RECORDED, Arm, WhatIf
+from kfbench.text import count_words
+from kfbench.whatif.answer import AS_RECORDED, LogSize, WhatIf
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.notes import answer_notes, month_notes, rate_notes, source_notes
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.source import Source
 from kfbench.whatif.summary import all_topics_table, log_line, summary_tables
+from kfbench.whatif.sums import StoredSource
 
 OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted per record; all others per batch
 MOST_FILES: Final = 20  # files with one row each; more files are summed by topic
@@ -31,7 +31,7 @@ TABLES: Final = (
 MORE: Final = "More: --table NAME (sizes, levels, fields, …, all), {options}--out DIR, --json, --format all."
 
 
-class Section(NamedTuple):
+class TableSection(NamedTuple):
     """Tables under one title."""
 
     title: str
@@ -72,28 +72,28 @@ def _summary(answer: WhatIf, has_all_notes: bool) -> str:
     room = max(SUMMARY_LINES - len(lines) - 2, FEWEST_NOTES)
     hidden = len(notes) - room
     if hidden > 0 and not has_all_notes:
-        notes = [*notes[: room - 1], f"and {counted(hidden + 1, 'line')} more: --table {NOTES}"]
+        notes = [*notes[: room - 1], f"and {count_words(hidden + 1, 'line')} more: --table {NOTES}"]
     options = "" if answer.is_fingerprint else "".join(f"--{name}, " for name in WHATIF_TABLES)
     more = MORE.format(options=options)
     return "\n".join([*lines, *notes, more])
 
 
-def sections(answer: WhatIf) -> Iterator[Section]:
+def sections(answer: WhatIf) -> Iterator[TableSection]:
     """Yield all tables except the summary, in the order in which they are shown."""
-    yield Section("What was read", [source_table(answer)])
-    yield Section("In each format and codec", [*size_tables(answer), loss_table(answer)])
+    yield TableSection("What was read", [source_table(answer)])
+    yield TableSection("In each format and codec", [*size_tables(answer), loss_table(answer)])
     if answer.levels:
-        yield Section("At other levels", [levels_table(answer)])
-    yield Section("Where each byte goes", [field_table(answer), overhead_table(answer)])
+        yield TableSection("At other levels", [levels_table(answer)])
+    yield TableSection("Where each byte goes", [field_table(answer), overhead_table(answer)])
     if answer.rebatched:
-        yield Section("In other batches", [*rebatched_tables(answer)])
+        yield TableSection("In other batches", [*rebatched_tables(answer)])
     own = AS_RECORDED if answer.assumed is None else answer.assumed.short_words
     for name in answer.more:
-        yield Section(WHATIF_TABLES[name].title, [*WHATIF_TABLES[name].tables(answer, own)])
+        yield TableSection(WHATIF_TABLES[name].title, [*WHATIF_TABLES[name].tables(answer, own)])
     if answer.break_even:
-        yield Section("Break-even", [break_even_table(answer)])
+        yield TableSection("Break-even", [break_even_table(answer)])
     if answer.rate is not None:
-        yield Section("A month at this rate", [*month_tables(answer)])
+        yield TableSection("A month at this rate", [*month_tables(answer)])
 
 
 def source_table(answer: WhatIf) -> Table:
@@ -102,7 +102,7 @@ def source_table(answer: WhatIf) -> Table:
     If there are more than MOST_FILES files, it has a row per topic.
     """
     is_by_topic = len(answer.sources) > MOST_FILES
-    groups: dict[str, list[Source]] = {}
+    groups: dict[str, list[StoredSource]] = {}
     for source in answer.sources:
         groups.setdefault(source.stream if is_by_topic else source.path, []).append(source)
     rows: list[tuple[Cell, ...]] = []
@@ -122,7 +122,7 @@ def source_table(answer: WhatIf) -> Table:
     )
 
 
-def _kinds(parts: list[Source]) -> str:
+def _kinds(parts: list[StoredSource]) -> str:
     kinds: Counter[str] = Counter()
     for part in parts:
         kinds.update(part.kinds)
@@ -177,7 +177,12 @@ def month_tables(answer: WhatIf) -> Iterator[Table]:
 
 
 def _by_codec(
-    answer: WhatIf, name: str, caption: str, value: Callable[[Arm], Cell], notes: Iterable[str] = (), digits: int = 2
+    answer: WhatIf,
+    name: str,
+    caption: str,
+    value: Callable[[LogSize], Cell],
+    notes: Iterable[str] = (),
+    digits: int = 2,
 ) -> Table:
     """Return a table with a row per format and a column per codec. value: computes a table cell from a size."""
     codecs = list(dict.fromkeys(arm.codec for arm in answer.arms))
@@ -227,7 +232,7 @@ def overhead_table(answer: WhatIf) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, parts in answer.breakdown.items():
         total_bytes = sum(parts.values())
-        overhead_bytes = total_bytes - answer.payload_of(name)
+        overhead_bytes = sum(size_bytes for field, size_bytes in parts.items() if field not in PAYLOAD)
         saved_bytes = sum(answer.breakdown[BASE_FORMAT].values()) - total_bytes
         rows.append((name, total_bytes, overhead_bytes, overhead_bytes / max(answer.records, 1), saved_bytes))
     names = ("bytes", "overhead", "overhead per record", f"saved of {BASE_FORMAT}")
@@ -245,12 +250,12 @@ def rebatched_tables(answer: WhatIf) -> Iterator[Table]:
     They have only the formats that were compressed in these batches. The option --json has all other formats.
     """
     codecs = list(dict.fromkeys(arm.codec for arm in answer.rebatched))
-    groups: dict[tuple[Batching | None, str], dict[str, Arm]] = {}
+    groups: dict[tuple[Batching | None, str], dict[str, LogSize]] = {}
     for arm in answer.rebatched:
-        if arm.format in answer.recoded:
+        if arm.format in answer.compressed_formats:
             groups.setdefault((arm.batching, arm.format), {})[arm.codec] = arm
 
-    def rows(value: Callable[[Arm], Cell]) -> Iterator[tuple[Cell, ...]]:
+    def rows(value: Callable[[LogSize], Cell]) -> Iterator[tuple[Cell, ...]]:
         for (batching, name), arms in groups.items():
             assert batching is not None
             linger_ms = round(batching.linger_ms) if batching.linger_ms % 1 == 0 else batching.linger_ms

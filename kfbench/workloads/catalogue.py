@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from kfbench.shipped import DATASETS
-from kfbench.workloads.base.workload import Description, Sample, check_batch_size
+from kfbench.workloads.base import Description, Sample, check_batch_size
 from kfbench.workloads.named import file as toml
 from kfbench.workloads.named.batching import rebatch
-from kfbench.workloads.named.file import Model
+from kfbench.workloads.named.file import WorkloadModel
 from kfbench.workloads.named.sampling import sample
 
 FILES: Final = DATASETS / "workloads"
@@ -42,7 +42,7 @@ class NamedWorkload:
         return FILES / f"{self.name}.toml"
 
     @property
-    def model(self) -> Model:
+    def model(self) -> WorkloadModel:
         return toml.load(self.file, None if self.variant == DEFAULT else self.variant)
 
     @property

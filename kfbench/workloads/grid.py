@@ -24,12 +24,12 @@ from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
-from kfbench.workloads.base.workload import (
+from kfbench.workloads.base import (
     Description,
-    Filled,
     NoSuchPoint,
     Parameter,
     Sample,
+    TextColumn,
     check_slice,
     draw_words,
     regular_bounds,
@@ -48,7 +48,7 @@ MAX_TIMESTAMP_MS: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slot:
+class PatternSlot:
     """The bytes from index `start` to `stop` (exclusive) of a text, which are replaced by random characters or words.
 
     table: uint8[256] maps a random byte to a character. uint8[256, width] maps a random byte to a word. With None, the
@@ -76,7 +76,7 @@ class Pattern:
 
     length: int
     unit: Bytes
-    slots: tuple[Slot, ...]
+    slots: tuple[PatternSlot, ...]
 
     @property
     def _unit_draws(self) -> int:
@@ -162,7 +162,7 @@ _EVENT: Final = (
 
 
 @lru_cache(maxsize=1)
-def _event() -> tuple[Bytes, tuple[Slot, ...]]:
+def _event() -> tuple[Bytes, tuple[PatternSlot, ...]]:
     text, slots = b"", []
     for i, part in enumerate(re.split("<(.+?)>", _EVENT)):
         if i % 2 == 0:
@@ -173,7 +173,7 @@ def _event() -> tuple[Bytes, tuple[Slot, ...]]:
             width = table.shape[1]
         else:
             table, width = {"d": _DIGITS, "x": _HEX}[part[-1]], int(part[:-1])
-        slots.append(Slot(start=len(text), stop=len(text) + width, table=table))
+        slots.append(PatternSlot(start=len(text), stop=len(text) + width, table=table))
         text += bytes(width)
     return np.frombuffer(text, np.uint8), tuple(slots)
 
@@ -182,7 +182,7 @@ def _numbered(prefix: str, length: int, digits: int, characters: Bytes) -> Patte
     """Return a pattern of `length` bytes: a prefix, then zeros (the character "0"), then `digits` random characters."""
     constant = max(length - digits, 0)
     unit = np.frombuffer(prefix.encode()[:constant].ljust(length, b"0"), np.uint8)
-    return Pattern(length=length, unit=unit, slots=(Slot(start=constant, stop=length, table=characters),))
+    return Pattern(length=length, unit=unit, slots=(PatternSlot(start=constant, stop=length, table=characters),))
 
 
 Part = Literal["key", "value", "header"]
@@ -200,7 +200,7 @@ def pattern(part: Part, payload: str, length: int) -> Pattern:
         return Pattern(length=length, unit=unit, slots=slots)
     unit = np.full(length, payload == "ones", np.uint8)
     random = {"random": length, "half": -(-length // 2), "ones": 0}[payload]
-    slots = (Slot(start=0, stop=random, table=None),) if random else ()
+    slots = (PatternSlot(start=0, stop=random, table=None),) if random else ()
     return Pattern(length=length, unit=unit, slots=slots)
 
 
@@ -338,12 +338,12 @@ class GridPoint:
     def _records(self, shapes: Shapes, seed: int, start: int) -> Records:
         records = len(shapes)
 
-        def column(part: Part, purpose: int, length: int, per_record: int = 1) -> Filled:
+        def column(part: Part, purpose: int, length: int, per_record: int = 1) -> TextColumn:
             count = records * per_record
             if length <= 0 or not count:
-                return Filled(np.zeros(0, np.uint8), np.zeros(count, np.int64))
+                return TextColumn(np.zeros(0, np.uint8), np.zeros(count, np.int64))
             made = pattern(part, self.payload, length).make(seed, purpose, start=start * per_record, records=count)
-            return Filled(made.reshape(-1), np.arange(count) * length)
+            return TextColumn(made.reshape(-1), np.arange(count) * length)
 
         keys = column("key", KEYS, self.key_bytes)
         # Null values leave gaps in the buffer, so a record's bytes do not depend on the nulls of other records.

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kfbench.broker.compact import Compacted
+from kfbench.broker.compact import CompactResult
 from kfbench.formats import FORMATS
 from tests.common import reference_encode
 from tests.reference.model import Batch, Fields, Message
@@ -84,7 +84,7 @@ def encoded(name: str, log: list[Written]) -> bytes:
     return b"".join(reference_encode(name, batch.messages, batch.fields, batch.codec) for batch in log)
 
 
-def pieces(done: Compacted) -> list[bytes]:
+def pieces(done: CompactResult) -> list[bytes]:
     data = bytes(done.data)
     return [data[start:end] for start, end in zip(done.positions[:-1], done.positions[1:], strict=True)]
 

@@ -15,7 +15,7 @@ from kfbench.errors import IllegalCombination, InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
-from tests.broker.produce_requests import FIXED, LATER_MS, NAMES, SEALED, VARIABLE, encoded, joined, records, refused
+from tests.broker.sample_logs import FIXED, LATER_MS, NAMES, SEALED, VARIABLE, encoded, joined, records, refused
 from tests.common import MESSAGES, batch_fields_of, bounds_of, messages_of, records_of
 from tests.reference import v01
 from tests.reference.model import Message

@@ -17,7 +17,9 @@ from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_offset
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, InvalidRecords, Refused, WouldLose
 from kfbench.formats.base.batched import BatchedFormat
-from tests.broker.produce_requests import FIXED, LATER_MS, NAMES, SEALED, encoded, records, refused
+from kfbench.measure.golden.steps import append_options
+from kfbench.measure.golden.vectors import GOLDEN, Sidecar, read_vector, vectors
+from tests.broker.sample_logs import FIXED, LATER_MS, NAMES, SEALED, encoded, records, refused
 from tests.common import messages_of, records_of
 from tests.reference import v01
 from tests.reference.model import Message
@@ -187,21 +189,14 @@ class TestRefuses:
         with pytest.raises(CorruptLog, match="magic"):
             append(plain, "v3")
 
-    def test_options(self) -> None:
-        log = encoded("v2")
-        with pytest.raises(InvalidConfig, match="now_ms"):
-            append(log, "v2", timestamp_type="append")
-        with pytest.raises(InvalidConfig, match="timestamp_type"):
-            append(log, "v2", timestamp_type="sometime")  # type: ignore[arg-type]
-        with pytest.raises(InvalidConfig, match="origin"):
-            append(log, "v2", origin="replication")  # type: ignore[arg-type]
-        with pytest.raises(InvalidRecords, match="base_offset"):
-            append(log, "v2", base_offset=[0, 1, 2])
-
     @pytest.mark.sampled
     @pytest.mark.parametrize(
         "options",
         [
+            {"timestamp_type": "append"},
+            {"timestamp_type": "sometime"},
+            {"origin": "replication"},
+            {"base_offset": [0, 1, 2]},
             {"partition_leader_epoch": 2**31},
             {"partition_leader_epoch": -2},
             {"base_offset": 2**63},
@@ -219,13 +214,56 @@ class TestRefuses:
         ids=str,
     )
     @pytest.mark.parametrize("codec", ["none", "gzip"])
-    def test_numbers_out_of_range(self, codec: str, options: dict[str, Any]) -> None:
+    def test_options_out_of_range(self, codec: str, options: dict[str, Any]) -> None:
         log = encoded("v2", codec)
         before = log.data.copy()
-        with pytest.raises((InvalidConfig, InvalidRecords), match=r"base_offset|epoch|_ms"):
+        with pytest.raises((InvalidConfig, InvalidRecords), match=r"base_offset|epoch|_ms|timestamp_type|origin"):
             append(log, "v2", in_place=True, **options)
         assert (log.data == before).all()
 
     def test_numbers_at_the_ends_of_their_ranges(self) -> None:
         options: dict[str, Any] = {"base_offset": 2**63 - 11, "partition_leader_epoch": 2**31 - 1}
         assert append(encoded("v2"), "v2", **options).next_offset == 2**63 - 1
+
+
+# Requests of datasets/golden that Kafka's LogValidator refuses by an exception without an error of the protocol.
+# tests/test_golden.py compares all other requests, and what becomes of them, with Kafka's.
+
+VECTORS = [read_vector(GOLDEN, entry["name"]).sidecar for entry in vectors() if entry["category"] == "validate"]
+NO_ERROR = "UNKNOWN_SERVER_ERROR"  # Kafka throws an exception for which the protocol has no error code
+
+# Kafka's message -> our error, if Kafka's builder throws before its validator or if we need lossy=True.
+OUR_ERRORS: dict[str, Any] = {
+    "Transactional records are not supported": "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+    "ZStandard compression is not supported": "UNSUPPORTED_COMPRESSION_TYPE",
+    "does not support record headers": WouldLose,
+    "Invalid negative producer epoch": None,  # we accept it, because no format forbids it
+    "key is skipped in PartialDefaultRecord": None,  # we accept it, because Kafka's refusal is a bug
+}
+
+
+def is_unnamed(sidecar: Sidecar) -> bool:
+    return bool(sidecar.get("refused")) and sidecar["refused"]["error"] == NO_ERROR
+
+
+@pytest.mark.parametrize("sidecar", [each for each in VECTORS if is_unnamed(each)], ids=lambda sidecar: sidecar["name"])
+def test_where_kafka_has_no_error(sidecar: Sidecar) -> None:
+    expected = next(expected for text, expected in OUR_ERRORS.items() if text in sidecar["refused"]["message"])
+    source = bytes.fromhex(sidecar["source"])
+    options = append_options(sidecar["spec"]["steps"][-1]) | {"lossy": False}
+    if expected is None:
+        append(source, None, **options)
+    elif expected is WouldLose:
+        with pytest.raises(WouldLose):
+            append(source, None, **options)
+    else:
+        with pytest.raises(Refused) as refusal:
+            append(source, None, **options)
+        assert refusal.value.error == expected
+
+
+def test_bytes_after_the_last_batch_are_refused() -> None:
+    sidecar = next(sidecar for sidecar in VECTORS if sidecar["name"].startswith("validate_v2_to_v2_none"))
+    source, options = bytes.fromhex(sidecar["source"]), append_options(sidecar["spec"]["steps"][-1])
+    with pytest.raises(CorruptLog, match="length"):
+        append(source + bytes(12) + b"\xff" * 20, None, **options)

@@ -4,6 +4,7 @@ tests/test_golden.py compares it with Kafka's cleaner.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kfbench
-from kfbench.broker.compact import Compacted, compact, filtered, sizes_with_holes
+from kfbench.broker.compact import CompactResult, compact, filtered, history_of
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats import FORMATS
 from tests.broker.cleaner_logs import Written, batch_of, encoded, logs, marker, pieces, unlocated
 from tests.common import ON_BROKERS, reference_decode, reference_encode
 from tests.recorded import FOLDER
 from tests.reference import cleaner, codecs, v01
-from tests.reference.model import CODEC_NAMES, Fields, Message
+from tests.reference.model import CODEC_NAMES, Batch, Fields, Message
 from tests.reference.v23 import TAGGED_NAMES
 from tests.strategies import NOW_MS
 
@@ -106,7 +107,7 @@ def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) 
     """
     producers, merge_bytes = data.draw(st.booleans()), data.draw(st.sampled_from([0, 64]))
 
-    def again(log: Any) -> Compacted:
+    def again(log: Any) -> CompactResult:
         return compact(log, fmt=name, now_ms=NOW_MS, merge_bytes=merge_bytes)
 
     done = again(encoded(name, data.draw(logs(name, producers))))
@@ -256,7 +257,7 @@ def test_damage_stops_the_log(name: str, codec: str) -> None:
     good = b"".join(parts)
     bad = bytearray(good)
     bad[len(parts[0]) + len(parts[1]) - 1] ^= 1
-    calls: list[Callable[[bytes], Compacted]] = [
+    calls: list[Callable[[bytes], CompactResult]] = [
         lambda log: compact(log, fmt=name, now_ms=NOW_MS),
         lambda log: filtered(log, np.ones(3, np.bool_), fmt=name, now_ms=NOW_MS),
     ]
@@ -279,31 +280,125 @@ def test_flags_of_another_length_are_refused() -> None:
         filtered(source, [True], retain_empty=[True, False], now_ms=NOW_MS)
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("name", ON_BROKERS)
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
-def test_sizes_with_holes_equal_those_after_filtering(name: str, share: float) -> None:
-    n, rng = 250, np.random.default_rng(7)
-    records = kfbench.Records.from_lists(
-        [b"v" * (i % 90) for i in range(n)],
-        keys=[b"%d" % i for i in range(n)],
-        timestamps_ms=NOW_MS // 1000 * 1000 + 1000 * np.arange(n) if name != "v0" else None,
+# Merging: consecutive batches become one, if one header can describe all of them
+
+MERGES = st.sampled_from([1, 8, 64, 10**6])
+
+
+def payload_bytes(batch: Batch) -> int:
+    return sum(
+        len(message.key or b"")
+        + len(message.value or b"")
+        + sum(len(key.encode()) + len(value or b"") for key, value in message.headers)
+        for message in batch.messages
     )
-    keep = rng.random(n) < share
-    batch_size = 1 if FORMATS[name].magic < 2 else 100
-    log = FORMATS[name].encode(records, batch_size)
-    done = filtered(log, keep, fmt=name, now_ms=NOW_MS)
-    assert sizes_with_holes(name, records, batch_size, keep).tolist() == np.diff(done.positions).tolist()
 
 
-@pytest.mark.parametrize(("hours", "delta_bytes"), [(24, 4), (48, 5)])
-def test_a_delete_horizon_makes_deltas_long(hours: int, delta_bytes: int) -> None:
-    """Timestamp deltas count from the delete horizon once a batch has one.
+def may_join(one: Batch, other: Batch) -> bool:
+    if one.producer_id >= 0 or one.is_transactional or one.is_control or not one.messages or not other.messages:
+        return False
+    if one.magic < 2 and one.codec == "none":
+        return False
+    described = [
+        (batch.codec, batch.is_append_time, batch.append_time_ms, batch.delete_horizon_ms, batch.partition_leader_epoch,
+         batch.producer_id, batch.is_control, dict(batch.tagged_fields))
+        for batch in (one, other)
+    ]  # fmt: skip
+    return described[0] == described[1] and not one.tagged_fields
 
-    A delta of 0 takes 1 byte, a delta from the horizon 4 or 5 bytes.
+
+@pytest.mark.parametrize("name", ON_BROKERS)
+@given(data=st.data())
+def test_merges_batches_that_one_header_can_describe(name: str, data: st.DataObject) -> None:
+    source = encoded(name, data.draw(logs(name, producers=data.draw(st.integers(0, 3)) == 0)))
+    merge_bytes = data.draw(MERGES)
+    apart, _ = reference_decode(name, bytes(compact(source, fmt=name, now_ms=NOW_MS).data))
+    done = compact(source, fmt=name, now_ms=NOW_MS, merge_bytes=merge_bytes)
+    together, _ = reference_decode(name, bytes(done.data))
+    whole = FORMATS[name].decode(source)
+    undecided = whole.batch_rows["base_offset"][history_of(whole).first_undecided :]  # copied, not merged
+    at = 0
+    for batch in together:
+        end = at + 1
+        while end < len(apart) and sum(len(part.messages) for part in apart[at:end]) < len(batch.messages):
+            assert may_join(apart[end - 1], apart[end])
+            end += 1
+        parts = apart[at:end]
+        assert [message.offset for message in batch.messages] == [m.offset for part in parts for m in part.messages]
+        assert batch.read_timestamps_ms() == [stamp for part in parts for stamp in part.read_timestamps_ms()]
+        assert [(m.key, m.value, m.headers) for m in batch.messages] == [
+            (m.key, m.value, m.headers) for part in parts for m in part.messages
+        ]
+        assert (batch.base_offset, batch.last_offset) == (parts[0].base_offset, parts[-1].last_offset)
+        if len(parts) > 1:
+            assert payload_bytes(batch) <= merge_bytes
+        if end < len(apart) and may_join(apart[end - 1], apart[end]) and apart[end].base_offset not in undecided:
+            assert sum(map(payload_bytes, apart[at : end + 1])) > merge_bytes
+        at = end
+    assert at == len(apart)
+    assert done.work.batches == len(reference_decode(name, source)[0])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"delete_horizon_ms": NOW_MS + 1}, {"delete_horizon_ms": NOW_MS + 2}),
+        ({"delete_horizon_ms": NOW_MS + 1}, {}),
+        ({"append_time_ms": NOW_MS}, {"append_time_ms": NOW_MS + 1}),
+        ({"append_time_ms": NOW_MS}, {}),
+        ({"partition_leader_epoch": 1}, {"partition_leader_epoch": 2}),
+        ({"codec": "gzip"}, {}),
+        ({"producer_id": 1}, {"producer_id": 1}),
+        ({"tagged_fields": {7: b"x"}}, {}),
+        ({"tagged_fields": {7: b"x"}}, {"tagged_fields": {7: b"x"}}),
+    ],
+)
+def test_batches_with_different_headers_are_not_merged(one: dict[str, Any], other: dict[str, Any]) -> None:
+    def batches_left(*given: dict[str, Any]) -> int:
+        log = [batch_of((i, b"%d" % i, b"v"), **fields) for i, fields in enumerate(given)]
+        return len(compact(encoded("v3-tagged", log), fmt="v3-tagged", now_ms=NOW_MS, merge_bytes=100).encoded)
+
+    assert batches_left(one, other) == 2
+    if one.keys().isdisjoint({"producer_id", "tagged_fields"}):
+        assert batches_left(one, one) == 1
+
+
+@pytest.mark.parametrize("headers", [(("trace", b"123"), ("t", None)), (("n", b""), ("ahead", b"123"))])
+def test_merge_bytes_count_headers_and_remaining_records_only(headers: tuple[tuple[str, bytes | None], ...]) -> None:
+    """Only headers and remaining records count towards merge_bytes.
+
+    A batch here has 9 bytes of record headers and 2 bytes of key and value.
     """
-    times = NOW_MS + np.zeros(100, np.int64)
-    records = kfbench.Records.from_lists([b"v"] * 100, keys=[b"k"] * 100, timestamps_ms=times)
-    keep, horizon_ms = np.ones(100, np.bool_), NOW_MS + hours * 3_600_000
-    plain, later = (int(sizes_with_holes("v2", records, 100, keep, ms).sum()) for ms in (-1, horizon_ms))
-    assert later - plain == 100 * (delta_bytes - 1)
+
+    def message(offset: int, key: bytes, value: bytes) -> Message:
+        return Message(offset=offset, timestamp_ms=NOW_MS, key=key, value=value, headers=headers)
+
+    def batches_left(merge_bytes: int) -> list[int]:
+        done = compact(source, now_ms=NOW_MS, merge_bytes=merge_bytes)
+        return [int(count) for count in kfbench.read_log(done.encoded).batches["count"]]
+
+    log = [[message(0, b"c", bytes(50)), message(1, b"a", b"1")], [message(2, b"b", b"1")], [message(3, b"c", b"1")]]
+    source = encoded("v2", [Written(messages=tuple(each), fields=Fields(), codec="none") for each in log])
+    assert [batches_left(merge_bytes) for merge_bytes in (33, 32, 22, 21)] == [[3], [2, 1], [2, 1], [1, 1, 1]]
+
+
+def test_a_merged_batch_reaches_as_far_as_an_offset_delta() -> None:
+    offsets = [0, 2**31 - 1, 2**31, 2**31 + 5, 2**40, 2**40 + 2**31]
+    source = encoded("v2", [batch_of((offset, b"%d" % offset, b"v")) for offset in offsets])
+    done = compact(source, now_ms=NOW_MS, merge_bytes=1_000)
+    back = kfbench.read_log(done.encoded)
+    assert back.records.offsets.tolist() == offsets
+    assert back.batches["count"].tolist() == [2, 2, 1, 1]
+
+
+def test_batches_of_one_format_are_merged_whether_or_not_they_have_headers_to_share() -> None:
+    messages = [Message(offset=i, timestamp_ms=NOW_MS, key=b"%d" % i, value=b"v", headers=()) for i in range(2)]
+    messages[1] = replace(messages[1], headers=(("h", b"1"),))
+    source = encoded("v3-full", [Written(messages=(each,), fields=Fields(), codec="none") for each in messages])
+    assert len(compact(source, fmt="v3-full", now_ms=NOW_MS, merge_bytes=100).encoded) == 1
+
+
+def test_an_empty_batch_is_not_merged() -> None:
+    source = encoded("v2", [batch_of((0, b"a", b"v")), batch_of(base_offset=1, last_offset=4, base_timestamp_ms=-1)])
+    rows = kfbench.read_log(compact(source, now_ms=NOW_MS, merge_bytes=100).encoded).batches
+    assert rows["count"].tolist() == [1, 0]

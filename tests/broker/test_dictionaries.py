@@ -8,7 +8,7 @@ from kfbench import FORMATS, EncodedLog, Records, read_log
 from kfbench.broker.append import append
 from kfbench.broker.compact import compact
 from kfbench.broker.mirror import mirror
-from kfbench.broker.seek import Found, seek_time
+from kfbench.broker.seek import SeekResult, seek_time
 from kfbench.errors import MissingDictionary, Refused
 from tests.dictionary_samples import RECORDS, TRAINED, segment
 from tests.strategies import NOW_MS
@@ -60,5 +60,5 @@ def test_mirror_and_seek() -> None:
     assert set(back.batches["codec"]) == {"zstd"}
     wanted = int(RECORDS.timestamps_ms[33])
     found = seek_time(log, wanted, fmt="v2", **KNOWN)
-    assert isinstance(found, Found)
+    assert isinstance(found, SeekResult)
     assert (found.offset, found.timestamp_ms) == (int(RECORDS.offsets[33]), wanted)

@@ -1,9 +1,7 @@
 """`mirror` sends every record to its partition in order. It rebuilds only batches that it must rebuild."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +10,13 @@ from hypothesis import strategies as st
 
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
-from kfbench.broker.batch_headers import NOT_IN_HEADER, headers
-from kfbench.broker.mirror import Mirrored, mirror
+from kfbench.broker.mirror import MirrorResult, mirror
+from kfbench.broker.source import NOT_IN_HEADER, headers
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS, Format
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
+from tests.broker.sample_logs import COMPRESSED, poisoned, steady
 from tests.common import (
     ENRICHED,
     ON_BROKERS,
@@ -30,17 +29,16 @@ from tests.common import (
 from tests.recorded import FOLDER, NAMES, facts
 from tests.reference.mirror import aborted_batches, expected_records
 from tests.reference.model import Message
-from tests.strategies import NOW_MS, cases_of
+from tests.strategies import cases_of
 
 NAMED = sorted(ON_BROKERS)
-CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
 def read(fmt: Format, log: EncodedLog) -> list[Message]:
     return [replace(message, offset=0) for message in messages_of(fmt.decode(log).records)]
 
 
-def check(fmt: Format, log: bytes, done: Mirrored, partitions: int) -> None:
+def check(fmt: Format, log: bytes, done: MirrorResult, partitions: int) -> None:
     batches, _ = reference_decode(fmt.name, log)
     assert [read(fmt, part) for part in done.partitions] == expected_records(batches, partitions)
     assert done.work.batches == len(batches)
@@ -81,7 +79,6 @@ def test_every_record_reaches_its_partition(name: str, data: st.DataObject) -> N
         fmt,
         partitions=partitions,
         pass_through=passing,
-        keyed=data.draw(st.sampled_from([None, None, True])),
         batch_size=data.draw(st.sampled_from([1, 3, 100])),
         codec=data.draw(st.sampled_from([None, *fmt.capabilities.codecs])),
         reset_offsets=data.draw(st.booleans()),
@@ -90,53 +87,37 @@ def test_every_record_reaches_its_partition(name: str, data: st.DataObject) -> N
     check(fmt, bytes(log), done, partitions)
 
 
-def steady(keys: Sequence[bytes | None] | None = None, count: int = 1000) -> Records:
-    noise = np.random.default_rng(3).integers(97, 110, (count, 100), np.uint8)
-    stamps = NOW_MS + 1000 * np.arange(count)
-    return Records.from_lists([row.tobytes() for row in noise], keys=keys, timestamps_ms=stamps)
-
-
 def some_keys(count: int = 1000) -> list[bytes | None]:
     return [b"user-%d" % (i % 37) for i in range(count)]
 
 
-def poisoned(log: EncodedLog, fmt: Format) -> np.ndarray[Any, Any]:
-    broken = log.data.copy()
-    for row in headers(log.data, fmt):
-        broken[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] ^= 0xFF
-    return broken
-
-
 @pytest.mark.compiled_only
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "codec"), CELLS)
-@pytest.mark.parametrize("kept", [{"partitions": 1}, {"partitions": 4, "keyed": False}])
-def test_where_keys_do_not_matter_only_headers_are_read(name: str, codec: str, kept: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "codec"), COMPRESSED)
+def test_where_keys_do_not_matter_only_headers_are_read(name: str, codec: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
     broken = poisoned(log, fmt)
     if name == "kip98":  # the header has no record count, so only the records show gaps
         with pytest.raises(CorruptLog, match="batch at byte 0: crc"):
-            mirror(broken, fmt, **kept)
-        assert mirror(log, fmt, **kept).work.decompressed_bytes > 0
+            mirror(broken, fmt)
+        assert mirror(log, fmt).work.decompressed_bytes > 0
         return
-    done = mirror(broken, fmt, reset_offsets=False, **kept)
+    done = mirror(broken, fmt, reset_offsets=False)
     untouched = 10 if name == "v0" else 1  # the first batch starts at offset 0 already
-    assert (done.work.untouched, done.work.in_place, done.too_large) == (untouched, 10 - untouched, 0)
+    assert (done.work.untouched, done.work.in_place) == (untouched, 10 - untouched)
     assert done.work.read_bytes == done.work.written_bytes == len(broken)  # copied, not rebuilt
     assert (done.work.decompressed_bytes, done.work.recompressed_bytes) == (0, 0)
-    places = [[b for b in range(10) if b % kept["partitions"] == p] for p in range(kept["partitions"])]
-    for part, numbers in zip(done.partitions, places, strict=True):
-        given = [broken[log.positions[b] : log.positions[b + 1]].tobytes() for b in numbers]
-        first = {"v0": None, "v1": 99}.get(name, 0)  # the header of v1 has the last offset, not the first
-        if first is not None:
-            given = [first.to_bytes(8, "big") + each[8:] for each in given]
-        assert bytes(part) == b"".join(given)
+    given = [broken[log.positions[b] : log.positions[b + 1]].tobytes() for b in range(10)]
+    first = {"v0": None, "v1": 99}.get(name, 0)  # the header of v1 has the last offset, not the first
+    if first is not None:
+        given = [first.to_bytes(8, "big") + each[8:] for each in given]
+    assert bytes(done.encoded) == b"".join(given)
 
 
 @pytest.mark.compiled_only
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "codec"), CELLS)
+@pytest.mark.parametrize(("name", "codec"), COMPRESSED)
 def test_a_destination_keeps_forwarded_sets(name: str, codec: str) -> None:
     fmt, records = FORMATS[name], steady(some_keys())
     records = replace(records, shapes=replace(records.shapes, offsets=5000 + np.arange(len(records))))
@@ -152,7 +133,7 @@ def test_a_destination_keeps_forwarded_sets(name: str, codec: str) -> None:
 
 @pytest.mark.compiled_only
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "codec"), CELLS)
+@pytest.mark.parametrize(("name", "codec"), COMPRESSED)
 def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, codec, lossy=True)
@@ -239,16 +220,6 @@ def test_control_and_empty_batches_are_dropped() -> None:
     )
     assert mirror(marker, tags, partitions=3).work.dropped == 1
     assert len(mirror(b"", fmt, partitions=3).partitions) == 3
-
-
-def test_batches_that_grow_too_large_are_counted() -> None:
-    fmt = FORMATS["v1"]
-    log = fmt.encode(steady(some_keys()), 100, "gzip")
-    most = int(np.diff(log.positions).max())
-    assert mirror(log, fmt, partitions=4, max_bytes=most).too_large == 0
-    done = mirror(log, fmt, partitions=4, batch_size=100, codec="none", max_bytes=0)
-    assert done.too_large == len(done.positions) - 1
-    assert mirror(log, fmt, partitions=4, batch_size=200, max_bytes=most).too_large == 4
 
 
 def test_a_damaged_batch_is_named_by_its_position() -> None:

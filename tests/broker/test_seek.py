@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.broker.batch_headers import headers
-from kfbench.broker.seek import Found, seek_offset, seek_time
+from kfbench.broker.seek import SeekResult, seek_offset, seek_time
+from kfbench.broker.source import headers
 from kfbench.broker.time_index import TimeIndex
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import FORMATS
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
+from tests.broker.sample_logs import COMPRESSED, poisoned, steady
 from tests.common import ENRICHED, MESSAGES, ON_BROKERS, batch_fields_of, bounds_of, records_of, reference_decode
 from tests.recorded import FOLDER, NAMES, facts
 from tests.reference import log as reference_log
@@ -53,7 +54,7 @@ def record_of_time(batches: Sequence[Batch], timestamp_ms: int, start: int) -> P
     return None
 
 
-def place(found: Found | None) -> Place | None:
+def place(found: SeekResult | None) -> Place | None:
     return None if found is None else Place(found.position, found.offset, found.timestamp_ms)
 
 
@@ -107,25 +108,15 @@ def test_by_time(name: str, data: st.DataObject) -> None:
         assert place(seek_time(log, stamp, fmt=fmt, index=built, start_offset=start)) == expected
 
 
-def steady(count: int = 1000) -> Records:
-    noise = np.random.default_rng(3).integers(97, 110, (count, 100), np.uint8)
-    return Records.from_lists([row.tobytes() for row in noise], timestamps_ms=NOW_MS + 1000 * np.arange(count))
-
-
-CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
-
-
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "codec"), CELLS)
+@pytest.mark.parametrize(("name", "codec"), COMPRESSED)
 def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
     """The search reads headers only. It finds the batch although every payload is damaged."""
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, codec, lossy=True)
     rows = headers(log.data, fmt)
-    poisoned = log.data.copy()
-    for row in rows:
-        poisoned[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] ^= 0xFF
-    found = seek_offset(poisoned, 750, fmt=fmt)
+    broken = poisoned(log, fmt)
+    found = seek_offset(broken, 750, fmt=fmt)
     assert found is not None
     assert (found.position, found.offset, found.timestamp_ms) == (log.positions[7], 799, None)
     assert found.base_offset == (None if name in ("v0", "v1") else 700)
@@ -133,7 +124,7 @@ def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
     assert (found.work.untouched, found.work.decompressed_bytes, found.work.batches) == (8, 0, 8)
     if name in ("v0", "v1"):  # v0 and v1 have the first offset only inside the set
         with pytest.raises(CorruptLog, match=f"byte {log.positions[7]}: crc"):
-            seek_offset(poisoned, 750, fmt=fmt, base_offset=True)
+            seek_offset(broken, 750, fmt=fmt, base_offset=True)
         opened = seek_offset(log, 750, fmt=fmt, base_offset=True)
         assert opened is not None
         assert opened.base_offset == 700
@@ -143,16 +134,12 @@ def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
 
 @pytest.mark.compiled_only
 @pytest.mark.sampled
-@pytest.mark.parametrize(("name", "codec"), [cell for cell in CELLS if cell[0] != "v0"])
+@pytest.mark.parametrize(("name", "codec"), [cell for cell in COMPRESSED if cell[0] != "v0"])
 def test_by_time_one_batch_is_opened(name: str, codec: str) -> None:
     fmt = FORMATS[name]
     log = fmt.encode(steady(), 100, codec, lossy=True)
     rows = headers(log.data, fmt)
-    poisoned = log.data.copy()
-    for row in rows:
-        if row["position"] != log.positions[7]:
-            poisoned[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] ^= 0xFF
-    found = seek_time(poisoned, NOW_MS + 749_500, fmt=fmt)
+    found = seek_time(poisoned(log, fmt, int(log.positions[7])), NOW_MS + 749_500, fmt=fmt)
     assert found is not None
     assert (found.position, found.timestamp_ms) == (log.positions[7], NOW_MS + 750_000)
     plain = fmt.encode(steady(), 100, "none", lossy=True)
@@ -230,7 +217,7 @@ def test_v0_has_no_times() -> None:
 
 
 def test_an_opened_batch_is_checked_and_named_by_its_position() -> None:
-    log = FORMATS["v2"].encode(steady(30), 10, "gzip")
+    log = FORMATS["v2"].encode(steady(count=30), 10, "gzip")
     broken = log.data.copy()
     broken[log.positions[1] + 80] ^= 1
     with pytest.raises(CorruptLog, match=f"batch at byte {log.positions[1]}: crc"):

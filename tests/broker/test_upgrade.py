@@ -1,7 +1,6 @@
 """`upgrade` replaces a segment file atomically, or does not change it at all."""
 
 import fcntl
-import json
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from kfbench.broker.convert import convert
 from kfbench.broker.upgrade import INDEXES, SUFFIX, upgrade
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
 from tests.common import ON_BROKERS, records_of
+from tests.killed import BESIDE, SEGMENT, old_segment, upgrade_segment
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
@@ -289,26 +289,23 @@ def test_the_order_of_writes_to_the_disk(segment: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.thorough
 def test_after_a_kill_the_old_or_the_new_segment_is_complete(tmp_path: Path) -> None:
-    run = [sys.executable, "-m", "tests.broker.dying", str(tmp_path)]
-    made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    outcomes = [json.loads(line) for line in made.stdout.splitlines()]
-    for outcome in outcomes:
-        left = outcome["left"]
-        assert left["segment"] in ("old", "new")
-        if left["segment"] == "new":
-            assert left["beside"] == [".txnindex"]
-        assert ".txnindex" in left["beside"]
-        assert (
-            ".timeindex" in left["beside"] or ".index" not in left["beside"]
-        )  # a broker rebuilds the indexes only if .index is missing
-        assert outcome["then"] == {"segment": "new", "beside": [".txnindex"], "leftover": False}
-    killed = [outcome["left"] for outcome in outcomes if outcome["killed"]]
-    assert {left["segment"] for left in killed} == {"old", "new"}
-    assert any(left["leftover"] for left in killed)
-    assert any(left["segment"] == "old" and left["beside"] == [".txnindex"] for left in killed)
-    assert len(killed) > 40
-    assert not outcomes[-1]["killed"]
+    subprocess.run([sys.executable, "-m", "tests.killed", "upgrade", str(tmp_path)], cwd=ROOT, check=True, timeout=300)
+    folders = [folder for folder in sorted(tmp_path.iterdir()) if (folder / SEGMENT).exists()]
+    new = bytes(convert(old_segment(), "v2").encoded)
+    left = []
+    for folder in folders:
+        found = {path.name.removeprefix(Path(SEGMENT).stem) for path in folder.iterdir()}
+        data = (folder / SEGMENT).read_bytes()
+        assert data in (old_segment(), new)
+        # a broker rebuilds the indexes only if .index is missing
+        assert ".txnindex" in found and (".timeindex" in found or ".index" not in found)
+        assert data != new or found == {".log", ".txnindex"}
+        left.append((data == new, found))
+        upgrade_segment(folder)
+        assert (folder / SEGMENT).read_bytes() == new
+        assert {path.suffix for path in folder.iterdir()} == {".log", ".txnindex"}
+    assert left[0] == (False, {".log", *BESIDE}) and left[-1][0] and len(left) > 8
+    assert (False, {".log", ".txnindex", ".log" + SUFFIX}) in left
 
 
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])

@@ -1,11 +1,8 @@
 """Open pages in a headless Chromium and evaluate scripts in them, through the DevTools pipe.
 
-The pipe is the browser's file descriptors 3 and 4. A message is JSON that ends in a zero byte. No port is opened, and
-no
-library is needed.
+The pipe is the browser's file descriptors 3 and 4. A message is JSON that ends in a zero byte. No port is opened.
 """
 
-import base64
 import json
 import os
 import select
@@ -70,17 +67,23 @@ class Chromium:
         os.close(self._out)
         self._profile.cleanup()
 
-    def open(self, page: Path, width: int = 1280, height: int = 900, dark: bool = False, media: str = "") -> "Tab":
+    def open(
+        self, page: Path, width: int = 1280, height: int = 900, dark: bool = False, media: str = "", address: str = ""
+    ) -> "Tab":
         """Load a file in place of the current page.
 
-        width, height: size of the window in CSS pixels. media: print, or empty for a screen.
+        width, height: size of the window in CSS pixels. media: print, or empty for a screen. address: the part behind
+        the file that keeps a reader's choices. It is set after the page is loaded.
         """
         if self._shown:
             self.ask("Target.closeTarget", targetId=self._shown)
         self._came.clear()
         self._shown = self.ask("Target.createTarget", url="about:blank")["targetId"]
         session = self.ask("Target.attachToTarget", targetId=self._shown, flatten=True)["sessionId"]
-        return Tab(self, session, page, width, height, dark, media)
+        tab = Tab(self, session, page, width, height, dark, media)
+        if address:
+            tab.ask(f"new Promise(done => (addEventListener('hashchange', () => done()), location.hash = {address!r}))")
+        return tab
 
     def ask(self, method: str, session: str = "", **params: Any) -> Message:
         """Send a DevTools command and return its result. Events that arrive meanwhile are stored for `events`."""
@@ -153,15 +156,6 @@ class Tab:
         typed = {"text": text} if text else {}
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **typed)
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
-
-    def picture(self, whole: bool = False) -> bytes:
-        """Return a PNG of the window, or of the whole page."""
-        clip: Message = {}
-        if whole:
-            size = self.send("Page.getLayoutMetrics")["cssContentSize"]
-            clip = {"clip": {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}}
-        shot = self.send("Page.captureScreenshot", captureBeyondViewport=whole, **clip)
-        return base64.b64decode(shot["data"])
 
     def requests(self) -> list[str]:
         """Return every address that the page requested. Its own address is the first."""

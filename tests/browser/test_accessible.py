@@ -26,12 +26,21 @@ def with_axe(tab: Tab, axe: str) -> Tab:
     return tab
 
 
+def check_accessible(chromium: Chromium, axe: str, page: Path, address: str = "") -> None:
+    """Check a page, its contrasts on light and dark pages. Dark mode changes colours only."""
+    assert with_axe(chromium.open(page, address=address), axe).ask(ALL_BUT_CONTRAST) == []
+    for dark in (False, True):
+        assert with_axe(chromium.open(page, WIDE_PX, dark=dark, address=address), axe).ask(CONTRAST) == []
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing(chromium: Chromium, axe: str, page: Path, dark: bool) -> None:
-    if not dark:  # dark mode changes colours only
-        assert with_axe(chromium.open(page), axe).ask(ALL_BUT_CONTRAST) == []
-    assert with_axe(chromium.open(page, WIDE_PX, dark=dark), axe).ask(CONTRAST) == []
+def test_axe_finds_nothing(chromium: Chromium, axe: str, page: Path) -> None:
+    check_accessible(chromium, axe, page)
+
+
+@pytest.mark.thorough
+def test_axe_finds_nothing_in_the_explorer(chromium: Chromium, axe: str, front: Path) -> None:
+    check_accessible(chromium, axe, front, "#headers=2&records=0&formats=All+formats")
 
 
 @pytest.mark.thorough

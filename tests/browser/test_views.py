@@ -3,14 +3,13 @@
 import itertools
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kfbench.present.calculator.data import script_json
 from kfbench.present.table import Table, plain_columns
 from tests.browser.chromium import Chromium, Tab
-from tests.browser.test_accessible import ALL_BUT_CONTRAST, CONTRAST, WIDE_PX, with_axe
+from tests.browser.test_accessible import check_accessible
 
 pytestmark = pytest.mark.browser
 SIZES = dict(
@@ -75,12 +74,6 @@ def page(answer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def with_address(chromium: Chromium, page: Path, address: str, **window: Any) -> Tab:
-    tab = chromium.open(page, **window)
-    tab.ask(f"new Promise(done => (addEventListener('hashchange', () => done()), location.hash = {address!r}))")
-    return tab
-
-
 def click(tab: Tab, text: str) -> None:
     tab.ask(f"[...document.querySelectorAll('#views button')].find(each => each.textContent === {text!r}).click()")
 
@@ -114,7 +107,7 @@ def test_bars_have_the_rows_of_the_chips_and_a_base(chromium: Chromium, page: Pa
 
 
 def test_the_address_keeps_the_state_beside_the_calculators(chromium: Chromium, page: Path) -> None:
-    tab = with_address(chromium, page, "#records=250&view=bars&records=100&codec=zstd+3&base=v2_100")
+    tab = chromium.open(page, address="#records=250&view=bars&records=100&codec=zstd+3&base=v2_100")
     assert tab.ask("document.getElementById('n-records').value") == "250"
     assert [row[0] for row in tab.ask(TABLE)] == [f"{name}, 100 records per batch, zstd 3" for name in ("v2", "v3")]
     click(tab, "10")
@@ -124,7 +117,7 @@ def test_the_address_keeps_the_state_beside_the_calculators(chromium: Chromium, 
     kept = tab.ask("location.hash")
     assert "key_bytes=17" in kept and kept.endswith("&view=bars&records=100&records=10&codec=zstd+3&base=v2_100")
     rows = tab.ask(TABLE)
-    again = with_address(chromium, page, kept)
+    again = chromium.open(page, address=kept)
     assert again.ask(TABLE) == rows and again.ask(f"{NOTE}.hidden")
     click(again, "Is v3 worth it?")
     assert again.ask("location.hash").endswith("&view=heat")
@@ -141,7 +134,7 @@ def test_the_address_keeps_the_state_beside_the_calculators(chromium: Chromium, 
     ],
 )
 def test_what_an_address_has_wrong_is_said(chromium: Chromium, page: Path, address: str, said: str) -> None:
-    tab = with_address(chromium, page, f"#{address}")
+    tab = chromium.open(page, address=f"#{address}")
     assert said in tab.ask(f"{NOTE}.textContent") and tab.ask(f"{NOTE}.checkVisibility()")
     assert len(tab.ask(TABLE)) >= 2 and tab.complaints() == []
     click(tab, "10")
@@ -149,7 +142,7 @@ def test_what_an_address_has_wrong_is_said(chromium: Chromium, page: Path, addre
 
 
 def test_rows_are_copied_unrounded_and_cited(chromium: Chromium, page: Path) -> None:
-    tab = with_address(chromium, page, "#view=bars&records=100")
+    tab = chromium.open(page, address="#view=bars&records=100")
     head, *lines = copied(tab, "Copy CSV").splitlines()
     assert head == "format,records,codec,bytes,encode,encode_low,encode_high"
     assert lines == ["v2,100,none,125.97,34,33,37", "v3,100,none,,40,39,43"]
@@ -161,13 +154,13 @@ def test_rows_are_copied_unrounded_and_cited(chromium: Chromium, page: Path) -> 
 
 
 def test_a_heat_map_and_a_line_have_the_numbers_of_the_json(chromium: Chromium, page: Path) -> None:
-    tab = with_address(chromium, page, "#view=heat")
+    tab = chromium.open(page, address="#view=heat")
     size = dict(zip(ROWS, BYTES, strict=True))
     for codec in VALUES["codec"]:
         changes = [100 * (size["v3", n, codec] / size["v2", n, codec] - 1) for n in (1, 10)]  # type: ignore[operator]
         assert [codec, *(f"{change:.1f} %".replace("-", "−") for change in changes), "–"] in tab.ask(TABLE)
     assert "against 186 bytes per record of format v2. Scope: format v3, records" in copied(tab, "−7.0\u00a0%")
-    line = with_address(chromium, page, "#view=line&codec=none")
+    line = chromium.open(page, address="#view=line&codec=none")
     assert line.ask("document.querySelector('#views svg[role=img]').getAttribute('aria-label')") == (
         "bytes per record, over records per batch: v2 from 186 to 125.97; v3 from 173 to 128.9."
     )
@@ -178,15 +171,15 @@ def test_a_heat_map_and_a_line_have_the_numbers_of_the_json(chromium: Chromium, 
 
 
 def test_the_same_cells_are_drawn_in_three_ways_and_the_address_keeps_it(chromium: Chromium, page: Path) -> None:
-    tab = with_address(chromium, page, "#view=both")
+    tab = chromium.open(page, address="#view=both")
     assert {row[2] for row in tab.ask(TABLE)} == {"40.0", "46.5", "43.3", "186.0", "173.0"}
     click(tab, "heat map")
     assert tab.ask("location.hash").endswith("#view=both&as=heat")
     click(tab, "line")
     assert tab.ask("document.querySelectorAll('#views svg circle').length") == 6  # records had one value, and has all
-    again = with_address(chromium, page, tab.ask("location.hash"))
+    again = chromium.open(page, address=tab.ask("location.hash"))
     assert {"As you like", "line"} <= {*again.ask(PRESSED)} and again.ask("location.hash").endswith("&as=line")
-    wrong = with_address(chromium, page, "#view=both&as=pie")
+    wrong = chromium.open(page, address="#view=both&as=pie")
     assert "“pie” is no drawing of this view." in wrong.ask(f"{NOTE}.textContent") and len(wrong.ask(TABLE)) == 5
 
 
@@ -201,16 +194,10 @@ def test_keys_choose_questions_and_chips(chromium: Chromium, page: Path) -> None
     assert tab.ask("document.querySelector('#views pre').textContent") == "Cite it."
 
 
-def test_without_scripts_the_plain_table_is_there(chromium: Chromium, page: Path, tmp_path: Path) -> None:
-    bare = tmp_path / "bare.html"
-    bare.write_text(re.sub("<script>.*?</script>", "", page.read_text(), flags=re.DOTALL))
-    assert chromium.open(bare).ask("document.querySelector('#views table').id") == "t-plain"
-
-
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("view", ["bars", "heat", "line"])
 def test_nothing_is_cut(chromium: Chromium, page: Path, view: str, width: int) -> None:
-    tab = with_address(chromium, page, f"#view={view}", width=width)
+    tab = chromium.open(page, address=f"#view={view}", width=width)
     assert tab.ask("document.documentElement.scrollWidth") == width
     cells = "document.querySelectorAll('#views :is(th, td, svg text)')"
     assert tab.ask(f"""[...{cells}].every(each => !each.checkVisibility()
@@ -245,9 +232,6 @@ def test_each_choice_of_each_question_keeps_the_base(chromium: Chromium, front: 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("view", ["bars", "heat", "line", "wrong"])
-def test_axe_finds_nothing_in_the_views(chromium: Chromium, axe: str, page: Path, view: str, dark: bool) -> None:
-    assert with_axe(with_address(chromium, page, f"#view={view}", dark=dark), axe).ask(ALL_BUT_CONTRAST) == []
-    wide = with_address(chromium, page, f"#view={view}", width=WIDE_PX, dark=dark)
-    assert with_axe(wide, axe).ask(CONTRAST) == []
+def test_axe_finds_nothing_in_the_views(chromium: Chromium, axe: str, page: Path, view: str) -> None:
+    check_accessible(chromium, axe, page, f"#view={view}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.chromium import Chromium
-from tests.browser.test_explorer import bill_of, choose, number, row_of, with_address
+from tests.browser.test_explorer import bill_of, choose, number, row_of
 
 pytestmark = pytest.mark.browser
 WORKLOAD = "document.getElementById('c-workload').value"
@@ -37,10 +37,10 @@ def test_the_bill_is_that_of_the_tables(chromium: Chromium, answer: Path) -> Non
 
 
 def test_other_settings_are_no_longer_the_log(chromium: Chromium, answer: Path) -> None:
-    tab = with_address(chromium, answer, "#records=400&codec=lz4")
+    tab = chromium.open(answer, address="#records=400&codec=lz4")
     assert tab.ask(WORKLOAD) == "" and row_of(tab, "v2")[1] == "–"
     assert "not measured" in tab.ask("document.getElementById('explorer-summary').textContent")
-    plain = with_address(chromium, answer, "#records=400")
+    plain = chromium.open(answer, address="#records=400")
     assert number(row_of(plain, "v2")[1]) > 0
     choose(plain, "c-workload", "this log")
     assert plain.ask("document.getElementById('n-records').value") != "400"

@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from kfbench.claims import documents
+from kfbench.claims import DOCUMENTS
 from kfbench.claims import kip98 as kip98_claims
-from kfbench.claims.claim import Claim, ClaimsTable
+from kfbench.claims import table as table_of
+from kfbench.claims.claim import CheckedClaim, ClaimsTable
 from kfbench.claims.example import KIP_931_WRITTEN_MS
 from kfbench.errors import InvalidConfig
 from tests.reference import enriched, kip98, v01, v23
@@ -19,10 +20,10 @@ from tests.reference.varint import zigzag
 
 @pytest.fixture(scope="module")
 def checked() -> dict[str, ClaimsTable]:
-    return {name: documents.table(name) for name in documents.CLAIMS}
+    return {name: table_of(name) for name in DOCUMENTS}
 
 
-def find(table: ClaimsTable, words: str) -> Claim:
+def find(table: ClaimsTable, words: str) -> CheckedClaim:
     (found,) = [row for row in table.rows if words in row.claim + "."]  # the pattern of "of 1." must not match "of 10."
     return found
 
@@ -137,7 +138,7 @@ def test_enriched_sets_count_from_their_first_offset(checked: dict[str, ClaimsTa
     assert moved["v0"] > moved["enriched"] == 0
 
 
-@pytest.mark.parametrize("name", documents.CLAIMS)
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_difference_has_a_reason_in_each_view(name: str, checked: dict[str, ClaimsTable]) -> None:
     table = checked[name]
     assert table.differing
@@ -151,13 +152,13 @@ def test_every_difference_has_a_reason_in_each_view(name: str, checked: dict[str
 
 def test_an_unknown_table_names_the_known_ones() -> None:
     with pytest.raises(InvalidConfig, match="kip98, kip931, kip31, enriched"):
-        documents.table("kip99")
+        table_of("kip99")
 
 
 def test_tables_load_no_library_for_tables() -> None:
     """`kfbench table` loads none, so that it answers at once."""
     code = (
-        "import sys; from kfbench.claims import documents; documents.table('kip98').to_text();"
+        "import sys; from kfbench.claims import table; table('kip98').to_text();"
         "print([m for m in ('pandas', 'pyspark', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -53,12 +53,6 @@ def test_the_list_of_contents_follows_the_options(kfbench: Run, tmp_path: Path) 
     done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--least-members", "20")
     contains, never = done.out.split("It never contains")
     assert "in buckets of 20 or more" in contains and "names of topics" in never and not done.err
-    assert kfbench("fingerprint", LOG, "--out", tmp_path / "other.json", "--least-members", 1).status == 2
-
-
-def test_a_removed_option_says_what_to_use(kfbench: Run, tmp_path: Path) -> None:
-    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.json", "--topic-names")
-    assert done.status == 2 and "there is no --topic-names any more: topics are numbered" in done.err
 
 
 def test_a_topic_of_few_records_is_named(kfbench: Run, tmp_path: Path) -> None:
@@ -120,11 +114,6 @@ def test_a_write_that_fails_leaves_the_old_file(kfbench: Run, tmp_path: Path) ->
     assert out.read_bytes() == before and list(tmp_path.iterdir()) == [out]
 
 
-def test_a_name_that_no_command_takes_is_refused(kfbench: Run, tmp_path: Path) -> None:
-    done = kfbench("fingerprint", LOG, "--out", tmp_path / "print.txt")
-    assert done.status == 2 and "must end in .json" in done.err and not list(tmp_path.iterdir())
-
-
 def test_a_log_is_never_replaced(kfbench: Run, segment: Path) -> None:
     before, out = segment.read_bytes(), segment.with_suffix(".json")
     out.symlink_to(segment)
@@ -144,38 +133,9 @@ def test_damage_is_left_out_and_told(kfbench: Run, damaged: tuple[Path, int], tm
     assert done.status == 1 and "damaged place" in done.out and "topic 1: 1 damaged place" in done.err
 
 
-def test_a_wrong_folder_is_refused_before_anything_is_read(kfbench: Run, tmp_path: Path) -> None:
-    done = kfbench("fingerprint", LOG, "--out", tmp_path / "absent" / "print.json")
-    assert done.status == 1 and str(tmp_path / "absent") in done.err
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        (["--linger-ms", "5"], "other batches"),
-        (["--batch-size", "16384"], "other batches"),
-        (["--codec", "zstd"], "choice of codecs"),
-        (["--all"], "records"),
-        (["--dictionary"], "records"),
-        (["--master", "local[1]"], "records"),
-        (["--seed", "5"], "records"),
-        (["--timestamp-unit", "s"], "records"),
-        (["--value-json"], "columns"),
-    ],
-)
-def test_options_that_need_the_log_are_refused(kfbench: Run, tmp_path: Path, options: list[str], what: str) -> None:
-    out = tmp_path / "print.json"
-    out.write_text('{"kind": "kfbench fingerprint"}')
-    done = kfbench("what-if", out, *options)
-    assert done.status == 2 and f"a fingerprint has no {what}" in done.err and options[0] in done.err + "--value-json"
-    assert kfbench("what-if", out, LOG).status == 2
-
-
 def test_a_source_that_is_no_log_is_named(kfbench: Run, tmp_path: Path) -> None:
     out, other = tmp_path / "print.json", tmp_path / "other.json"
     assert kfbench("fingerprint", LOG, "--out", out).status == 0
-    assert "is a fingerprint" in kfbench("fingerprint", out, "--out", other).refused()
-    assert "does not see batches" in kfbench("fingerprint", "kafka://a:1/t", "--out", other).refused(status=2)
     assert f"{out}: is a fingerprint" in kfbench("what-if", tmp_path, "--linger-ms", 5).refused()
     assert f"{out}: is a fingerprint" in kfbench("dictionary", "train", out, "--out", other).refused()
     (tmp_path / "rows.jsonl").write_text('{"value": "a"}\n')

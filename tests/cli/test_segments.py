@@ -1,4 +1,4 @@
-"""`kfbench inspect`, and the rule for damaged segments that is common to inspect, what-if and migrate."""
+"""`kfbench inspect` and `migrate`, and the rule for damaged segments that is common to inspect, what-if and migrate."""
 
 import json
 import os
@@ -9,14 +9,14 @@ import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.migration import ask as migration
-from kfbench.migration.subjects import Sample
+from kfbench.migration.subjects import SampleLimits
 from kfbench.records import Records
 from tests.cli.command import Run
 
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
+    monkeypatch.setattr(migration, "SAMPLES", {"none": SampleLimits(size_bytes=2_000, batches=9, rounds=3)})
 
 
 def test_a_missing_file_does_not_hide_the_others(kfbench: Run, segment: Path) -> None:
@@ -178,3 +178,15 @@ def test_names_that_are_not_utf8_are_read_and_shown_escaped(kfbench: Run, segmen
         done = kfbench(*arguments, "--json")
         assert done.status == 1 and json.loads(done.out) and "\x1b" not in done.out
     assert "bad\\xff.log" in kfbench("inspect", folder).err
+
+
+def test_migrate_as_text_and_json(kfbench: Run, segment: Path) -> None:
+    text = kfbench("migrate", segment, "--plan", "kip31", "--codec", "none", "--old-consumers", "0.5")
+    data = kfbench("migrate", segment, "--plan", "kip31", "--codec", "none", "--old-consumers", "0.5", "--json")
+    assert (text.status, data.status, text.err, data.err) == (0, 0, "", "")
+    found = json.loads(data.out)
+    assert found["traffic"]["old_consumers"] == 0.5
+    (subject,) = found["subjects"]
+    assert subject["name"] == segment.parent.name
+    for phase in found["phases"]:
+        assert f"{phase['name']} ({phase['source']}): {phase['summary']}" in text.out

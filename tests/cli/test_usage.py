@@ -1,27 +1,47 @@
 """Help, wrong usage, missing files and unexpected errors of every command."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 
 from kfbench.cli import app
-from kfbench.cli.app import REMOVED
+from kfbench.cli.app import HELP_ALL, LOGS, RARE, LongCommand
+from kfbench.cli.logs import migrate, what_if
+from kfbench.money import Prices, Traffic
 from tests.cli.command import Run
 
 HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
-COMMANDS = typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
-def test_help_names_every_command(kfbench: Run) -> None:
+def test_help_names_every_command_once(kfbench: Run) -> None:
     done = kfbench("--help")
     assert done.status == 0
-    listed = done.out.partition("Commands:")[2]
-    assert {line.split()[0] for line in listed.strip().splitlines()} == COMMANDS
+    groups = done.out.partition(f"\n{LOGS}:\n")[2].splitlines()
+    assert sorted(line.split()[0] for line in groups if line.startswith("  ")) == sorted(COMMANDS)
     assert kfbench() == done
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+@pytest.mark.parametrize("name", [name for name, each in COMMANDS.items() if isinstance(each, LongCommand)])
+def test_help_fits_a_screen_and_help_all_has_the_other_options(
+    kfbench: Run, monkeypatch: pytest.MonkeyPatch, name: str, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    short, whole = kfbench(name, "--help"), kfbench(name, HELP_ALL)
+    assert short.status == whole.status == 0 and short.out.count("\n") < 36
+    words = {each.name: re.compile(rf"^ *{each.opts[0]}\b(?!-)", re.MULTILINE) for each in COMMANDS[name].params}
+    assert all(word.search(whole.out) for option, word in words.items() if option not in ("sources", "logs"))
+    left_out = {option for option, word in words.items() if option in RARE and not word.search(short.out)}
+    assert left_out == RARE & {*words} and f"{len(left_out)} more options" in short.out
 
 
 def test_a_shell_completes_commands_and_options() -> None:
@@ -42,35 +62,23 @@ def test_each_command_has_help(kfbench: Run, command: str) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from kfbench.cli import main; main(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
-    assert "Commands:" in done.stdout
+    assert LOGS in done.stdout
     assert not HEAVY & {name.partition(".")[0] for name in done.stdout.split()}
+
+
+@pytest.mark.parametrize("command", [what_if, migrate])
+def test_defaults_of_options_are_those_of_the_library(command: Callable[..., None]) -> None:
+    parameters = signature(command).parameters.values()
+    given = {each.name.removeprefix("price_"): each.default for each in parameters}
+    ours = vars(Prices()) | vars(Traffic())
+    both = given.keys() & ours.keys()
+    assert {"network_gb", "fan_out"} <= both and {name: given[name] for name in both} == {
+        name: ours[name] for name in both
+    }
 
 
 def test_version(kfbench: Run) -> None:
     assert kfbench("--version") == (0, "kfbench 0.1.0\n", "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["no-such-command"], "no-such-command"),
-        (["run"], "PROFILE"),
-        (["formats", "--no-such-option"], "--no-such-option"),
-        (["inspect"], "PATH"),
-        (["verify", "smoke", "default"], "default"),
-        (["verify", "--golden"], "--golden"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str], said: str) -> None:
-    assert said in kfbench(*arguments).refused(status=2)
-
-
-@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate", "report", "run", "sweep", "verify"])
-def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
-    line = kfbench(command, tmp_path / "nowhere.toml").refused()
-    assert str(tmp_path / "nowhere.toml") in line
-    assert "no such file" in line.lower()
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -82,16 +90,6 @@ def test_debug_shows_the_traceback_wherever_it_stands(kfbench: Run, tmp_path: Pa
     assert done.status == 1
     assert done.err.startswith("Traceback")
     assert done.err.splitlines()[-1].startswith("kfbench: ")
-
-
-@pytest.mark.parametrize("command", REMOVED)
-def test_a_removed_command_is_answered_by_what_to_use(kfbench: Run, command: str) -> None:
-    line = kfbench(command, "RUN", "--out", "file.json").refused(status=2)
-    assert REMOVED[command] in line and command not in COMMANDS
-
-
-def test_a_name_after_two_dashes_is_no_option(kfbench: Run) -> None:
-    assert kfbench("inspect", "--", "--debug").refused().startswith("kfbench: --debug: ")
 
 
 def test_unforeseen_failures_are_one_line_too(kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark import session as sessions
-from kfbench.sweep.spark.executors import Executors, done
+from kfbench.sweep.spark.executors import Executors, run_calls
 from kfbench.sweep.spark.session import SweepFailed, session
 from kfbench.whatif import ask
 from tests.cluster.sweeping import TINY, cli, measured_here
@@ -121,7 +121,7 @@ def test_all_times_come_from_one_host_also_after_its_executor_is_lost(cluster: C
         running.prepare()
         assert set(running.hosts) == HOSTS and running.slots() == 2
         calls = [(where, i) for i in range(8)]
-        assert {found for _, found in done(running, calls, 2)} == HOSTS
+        assert {found for _, found in run_calls(running, calls, 2)} == HOSTS
         for chosen in sorted(HOSTS):  # the second host has no executor left
             running.stay_on(chosen)
             wait_for("one executor", lambda: len(executors(cluster)) == 1, 60)

@@ -1,6 +1,6 @@
-"""Fixtures: a small run, and a function that compares it with an edited copy."""
+"""A small run, functions that edit its rows, and a function that compares it with an edited copy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,40 @@ import numpy as np
 import pytest
 
 from kfbench.comparison.compare import Comparison, compare
-from tests.comparison.edits import Against, Edit, Row
 from tests.runs import measured, stored
+
+Row = dict[str, Any]
+Edit = Callable[[Row], object]  # changes a row in place; returns False to drop it
+Against = Callable[..., Comparison]
+
+
+def of(**wanted: Any) -> Callable[[Row], bool]:
+    return lambda row: all(row.get(name) == value for name, value in wanted.items())
+
+
+def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
+    """Return an edit that changes the rows for which `matches` is True.
+
+    changes: new value per column, or a function of the old value.
+    """
+
+    def edit(row: Row) -> None:
+        if matches(row):
+            row |= {name: value(row.get(name)) if callable(value) else value for name, value in changes.items()}
+
+    return edit
+
+
+def without(matches: Callable[[Row], bool]) -> Edit:
+    return lambda row: not matches(row)
+
+
+def times(factor: float) -> Callable[[list[int]], list[int]]:
+    return lambda samples: [round(sample * factor) for sample in samples]
+
+
+ONE = of(kind="bytes", grid="batch", batch_size=5, format="v3")
+V3 = of(kind="cpu", format="v3", arm="measure", operation="encode")
 
 
 @pytest.fixture(scope="session")

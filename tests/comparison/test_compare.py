@@ -15,7 +15,7 @@ from kfbench.errors import RunError
 from kfbench.measure.environment import host
 from kfbench.measure.schema import table
 from kfbench.store import create_run
-from tests.comparison.edits import ONE, V3, Against, Edit, Row, each, of, times, without
+from tests.comparison.conftest import ONE, V3, Against, Edit, Row, each, of, times, without
 from tests.runs import MANIFEST, stored
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kfbench.measure.host_lock import host_lock
 from kfbench.store import Run
-from kfbench.sweep.spark.executors import awaited
+from kfbench.sweep.spark.executors import await_job
 from kfbench.sweep.spark.session import session
 from tests.faults.sweeping import Sweeping, wait_until
 from tests.runs import deterministic
@@ -119,7 +119,7 @@ def test_while_a_job_is_awaited(
             sending = threading.Thread(target=send)
             sending.start()
             with pytest.raises(Stopped):
-                awaited(spark, job(spark, mark))
+                await_job(spark, job(spark, mark))
             sending.join()
     finally:
         signal.signal(signal.SIGTERM, before)

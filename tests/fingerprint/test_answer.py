@@ -10,8 +10,7 @@ import pytest
 
 from kfbench import BatchFields, Records
 from kfbench.errors import InvalidConfig
-from kfbench.fingerprint.answer import what_if_of
-from kfbench.fingerprint.file import read_file, to_json
+from kfbench.fingerprint.file import read_file, to_json, what_if_of
 from kfbench.fingerprint.measure import fingerprint
 from kfbench.formats import FORMATS
 from kfbench.whatif.answer import WhatIf
@@ -61,13 +60,6 @@ def check_same(log: Path, folder: Path, formats: Any = None) -> WhatIf:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_log(name: str, tmp_path: Path) -> None:
     check_same(FOLDER / name, tmp_path)
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "grid"])
-def test_a_named_workload(name: str, tmp_path: Path) -> None:
-    sample = WORKLOADS[name].generate(records=12 if name == "large-payload" else 2000, seed=3)
-    check_same(written(tmp_path, FORMATS["v2"].encode(sample.records, sample.bounds, "lz4")), tmp_path)
 
 
 @pytest.mark.parametrize("formats", [["v3"], ["v2", "v0"], "all"])

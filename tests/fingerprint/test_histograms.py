@@ -23,7 +23,6 @@ from kfbench.fingerprint.histograms import (
 )
 from kfbench.fingerprint.measure import fingerprint
 from kfbench.sources import Chunk
-from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER
 
 NOW_MS = 1_712_345_678_901
@@ -73,17 +72,6 @@ def test_the_numbers_are_those_of_the_records() -> None:
     }
 
 
-@pytest.mark.parametrize("k", [2, 10, 50, 1_000])
-def test_no_bucket_has_few_members(k: int) -> None:
-    counts = counted(WORKLOADS["cdc-debezium"].generate(records=3_000, seed=3).records)
-    found = rows(counts, k)
-    for name in HISTOGRAMS:
-        members = sum(n for (of, _), n in counts.items() if of == name)
-        assert all(count >= k for *_, count in found[name])
-        assert sum(count for *_, count in found[name]) == (members if members >= k else 0)
-    assert sum(n for *_, n in found["value_bytes"]) == 3_000
-
-
 @given(st.dictionaries(st.integers(-30, 200), st.integers(1, 30), max_size=30), st.integers(2, 40))
 def test_merging_keeps_all_members_and_their_order(members: dict[int, int], k: int) -> None:
     found = rows(Counter({("headers", code): n for code, n in members.items()}), k)["headers"]
@@ -93,12 +81,6 @@ def test_merging_keeps_all_members_and_their_order(members: dict[int, int], k: i
     assert all(one[1] < other[0] for one, other in pairwise(found))
     if not any(n < k for n in members.values()):
         assert found == [(least_of(code), least_of(code + 1) - 1, members[code]) for code in sorted(members)]
-
-
-def test_a_topic_of_few_records_has_no_buckets() -> None:
-    nine = counted(Records.from_lists([b"x"] * 9))
-    assert not any(rows(nine, 10).values())
-    assert rows(nine, 9)["value_bytes"] == [(1, 1, 9)]
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 10**9])

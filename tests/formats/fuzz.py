@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import crc32c
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from kfbench import Dictionary
@@ -17,6 +18,7 @@ from kfbench.log import read_log, write_log
 from tests.common import check_decoded, reference_decode
 from tests.reference.model import RefusedError
 
+CANONICAL, READ = "canonical", "read, but not canonical"  # verdicts of a reader, besides the field that an error names
 INTERESTING = [0, 1, 2, 3, 4, 7, 0x14, 0x16, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
 
 
@@ -82,6 +84,27 @@ def check_agrees_with_reference(data: bytes, name: str = "", dictionaries: Itera
     rows = back.batches
     if rows["canonical"].all() and (rows["codec"] == "none").all():
         assert bytes(written_again(back, name)) == data[: len(data) - trailing]
+
+
+def check_verdict(data: bytes, name: str, verdict: str) -> None:
+    """Check what the reader of a format says about one batch: CANONICAL, READ, or the field that its error names.
+
+    The reference must agree.
+    """
+    if verdict in (CANONICAL, READ):
+        assert FORMATS[name].decode(data).batches["canonical"].all() == (verdict == CANONICAL)
+        check_agrees_with_reference(data, name)
+    else:
+        assert check_refused(data, name) == verdict
+
+
+def check_refused(data: bytes, name: str) -> str:
+    """Check that the reader of a format and the reference refuse a batch. Return the field that the error names."""
+    with pytest.raises(CorruptLog) as refusal:
+        FORMATS[name].decode(data)
+    assert refusal.value.position == 0
+    check_agrees_with_reference(data, name)
+    return refusal.value.field
 
 
 def check_metadata_without_checksums(data: bytes, name: str) -> None:

@@ -43,10 +43,10 @@ def check_same(name: str, data: bytes) -> None:
 def test_plain_batches_are_read_in_one_call(name: str) -> None:
     data = encoded(name)
     short = read_short(as_bytes("data", data), FORMATS[name].magic)
-    assert short and short.records == records_of(PLAIN) and short.bounds.tolist() == [0, 2, 4]
+    assert short is not None and short.records == records_of(PLAIN) and short.bounds.tolist() == [0, 2, 4]
     assert all(not column.flags.writeable for column in short.records.columns)
     empty = read_short(as_bytes("data", b""), FORMATS[name].magic)
-    assert empty and not len(empty.records) and empty.bounds.tolist() == [0]
+    assert empty is not None and not len(empty.records) and empty.bounds.tolist() == [0]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,5 +1,7 @@
 """Another process changes the buffer while it is read. Readers do not write outside their columns."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from kfbench import FORMATS, EncodedLog, Records
 from kfbench.arrays import Bytes
 from kfbench.codecs import Allowance
 from kfbench.formats.base.batched import BatchReading
-from kfbench.kernels.formats import batch
+from kfbench.formats.base.reading import HeaderSpans
 from kfbench.kernels.formats.batch_header import TAIL_COUNT, V2_COUNT
 
 RECORDS = Records.from_lists([b"value"] * 100)
@@ -58,7 +60,9 @@ def test_batches_have_the_counts_that_were_read() -> None:
 
 
 @pytest.mark.parametrize("own", [[], [("own", None)]], ids=["equal", "first has one more"])
-def test_more_shared_headers_stay_inside_the_allocated_columns(own: list[tuple[str, None]]) -> None:
+def test_more_shared_headers_stay_inside_the_allocated_columns(
+    own: list[tuple[str, None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     fmt, values = FORMATS["v3-batch-headers"], [b"value"] * 10
     shared = [("abcd", None)], [("a", None), ("b", None)]
     one, two = (fmt.encode(Records.from_lists(values, headers=[[*each, *own], *([each] * 9)]), 10) for each in shared)
@@ -71,10 +75,8 @@ def test_more_shared_headers_stay_inside_the_allocated_columns(own: list[tuple[s
     data[:] = two.data
 
     room, guard = int(header_bounds[-1]), 64  # rows that may be written, and guard rows after them
-    columns = [np.full(room + guard, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
-    batch.index_headers_featured(
-        reading.data, reading.positions, reading.magic, reading.source, reading.starts, reading.ends,
-        *reading.shared, reading.damage.state, reading.index.columns, header_bounds, reading.bounds,
-        tuple(column[:room] for column in columns),
-    )  # fmt: skip
+    columns: list[Any] = [np.full(room + guard, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
+    given = HeaderSpans(*(column[:room] for column in columns))
+    monkeypatch.setattr("kfbench.formats.base.batched.header_room", lambda m: given)
+    reading.records()
     assert [column[room:].tolist() for column in columns] == [[-7] * guard] * 4

@@ -13,7 +13,7 @@ import pytest
 
 from kfbench import FORMATS, BatchFields, read_log
 from tests.common import LEGACY, messages_of, records_of
-from tests.oracle.generate import MAGICS, Chunk, chunks
+from tests.oracle.generate import MAGICS, BatchChunk, chunks
 from tests.oracle.judge import encoded
 from tests.reference.model import Message
 from tests.sidecars import message_of
@@ -195,7 +195,7 @@ def _shown_ms(fields: Any) -> int:
     return int(fields.append_time_ms if latest_ms is None else latest_ms)
 
 
-def is_supported(client: str, chunk: Chunk, i: int) -> bool:
+def is_supported(client: str, chunk: BatchChunk, i: int) -> bool:
     """Return False if kafka-python is known to read batch `i` differently.
 
     It does so for timestamp deltas beyond 64 bits, and for control records whose key is not 4 bytes long.

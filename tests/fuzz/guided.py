@@ -33,11 +33,11 @@ from tests.fuzz.corpus import (
     segments,
 )
 from tests.fuzz.native import bound_memory, check
+from tests.fuzz.run import SAVED
 
 assert not kernels.COMPILED, "NUMBA_DISABLE_JIT=1 is needed: compiled kernels show no branches"
 
 SEAL, COMPRESS = 0x80, 0x40
-SAVED = 50  # inputs between two writes of the summary; run.py requests a multiple of it
 LOG = "read_log"
 KIND = 0x1F
 
@@ -48,7 +48,7 @@ class Input(NamedTuple):
     log: bytes
 
 
-class Target:
+class FuzzTarget:
     """The fuzz target: it reads each input and counts accepted and refused inputs per reader."""
 
     def __init__(self, names: list[str], progress: Any, summary: Path | None) -> None:
@@ -128,7 +128,7 @@ def arguments() -> argparse.Namespace:
 if __name__ == "__main__":
     options = arguments()
     progress = np.memmap(options.progress, np.int64, "r+", shape=1) if options.progress else np.zeros(1, np.int64)
-    target = Target(options.names, progress, options.summary)
+    target = FuzzTarget(options.names, progress, options.summary)
     if options.input:
         target(options.input.read_bytes())
         sys.exit()

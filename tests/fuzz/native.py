@@ -37,11 +37,11 @@ READ: dict[str, Any] = {"limits": LIMITS, "dictionaries": DICTIONARIES}
 REENCODE_EVERY = 64  # one batch in 64 is encoded again after it was read
 
 
-class Fault(Exception):
+class BrokenPromise(Exception):
     """A reader broke a promise without crashing."""
 
 
-class Source:
+class DamageSource:
     """A generator of damaged batches of one format. Equal seed and number give equal batches."""
 
     def __init__(self, name: str, seed: int) -> None:
@@ -87,7 +87,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
     check_short(name, log, data)
     rows, records = log.batch_rows, log.records
     if len(rows) != len(log) or rows["count"].sum() != len(records):
-        raise Fault("header rows and records disagree")
+        raise BrokenPromise("header rows and records disagree")
     shapes = records.shapes
     for starts, lengths, buffer in (
         (records.key_starts, shapes.key_lengths, records.key_data),
@@ -96,7 +96,7 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
         (records.header_value_starts, shapes.header_value_lengths, records.header_value_data),
     ):
         if mutate.outside(starts, lengths, len(buffer)):
-            raise Fault("a field lies outside its buffer")
+            raise BrokenPromise("a field lies outside its buffer")
     if again or FORMATS[name].features & HEADERS_FIRST_BIT:
         prefix = FORMATS[name].decode_metadata(data, on_error="skip", **READ)
         # decode_metadata checks less and may accept more. If both accept, their columns are equal.
@@ -104,10 +104,10 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
             np.array_equal(prefix.offsets, shapes.offsets)
             and np.array_equal(prefix.timestamps_ms, shapes.timestamps_ms)
         ):
-            raise Fault("decode_metadata and decode differ")
+            raise BrokenPromise("decode_metadata and decode differ")
         bare = FORMATS[name].decode_metadata(data, on_error="skip", **READ, check_crcs=False)
         if not prefix.errors and not np.array_equal(prefix.offsets, bare.offsets):
-            raise Fault("decode_metadata differs with and without checksums")
+            raise BrokenPromise("decode_metadata differs with and without checksums")
     check_times(FORMATS[name], log, data)
     if again and len(log):
         check_rewritten(name, log, data)
@@ -124,7 +124,7 @@ def check_short(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
     if short is None or any("limits." in str(error) for error in log.errors):
         return
     if log.errors or log.trailing_bytes or short.records != log.records:
-        raise Fault("the reader of short logs differs")
+        raise BrokenPromise("the reader of short logs differs")
 
 
 def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
@@ -134,12 +134,12 @@ def check_times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
         seen = fmt.read_times(data, positions, **READ)
     except CorruptLog as error:
         if not log.errors:
-            raise Fault("read_times refuses what decode reads") from error
+            raise BrokenPromise("read_times refuses what decode reads") from error
         return
     if not log.errors:
         offsets, times_ms = log.records.offsets, log.records.timestamps_ms
         if not (np.array_equal(seen.offsets, offsets) and np.array_equal(seen.timestamps_ms, times_ms)):
-            raise Fault("read_times and decode differ")
+            raise BrokenPromise("read_times and decode differ")
 
 
 def check_columns(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
@@ -149,9 +149,9 @@ def check_columns(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None
     """
     is_sound = not log.errors
     if refused(fmt.decode, data, **READ) == is_sound:
-        raise Fault("on_error raise and skip differ")
+        raise BrokenPromise("on_error raise and skip differ")
     if refused(fmt.decode_metadata, data, **READ) and is_sound:
-        raise Fault("decode_metadata refuses what decode reads")
+        raise BrokenPromise("decode_metadata refuses what decode reads")
     refused(fmt.decode_metadata, data, **READ, check_crcs=False)
     entries = Entries.of(data)
     starts = entries.positions[:-1]
@@ -162,13 +162,13 @@ def check_columns(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None
         count = int(log.bounds[b + 1] - log.bounds[b]) if is_sound else 8  # a scan does not know this count
         for index in {0, count // 2, count - 1} if count else ():
             if not is_fetched(fmt, data, start, end, index) and is_plain:
-                raise Fault("a record that can be read cannot be fetched")
+                raise BrokenPromise("a record that can be read cannot be fetched")
     sent = EncodedLog(data=data, positions=entries.positions)
     # append neither decompresses payloads nor reads control records
     is_hidden = bool((data[starts + ATTRIBUTES] & UNSEEN).any())
     is_refused = refused(append, sent, fmt, origin="coordinator", from_zero=False, limits=LIMITS)
     if not (is_refused or is_sound or is_hidden):
-        raise Fault("append accepts what decode refuses")
+        raise BrokenPromise("append accepts what decode refuses")
 
 
 def refused(call: Callable[..., object], *given: Any, **options: Any) -> bool:
@@ -191,7 +191,7 @@ def check_rewritten(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None
         return
     plain = rows["canonical"].all() and not rows["codec"].any() and not log.errors
     if plain and bytes(again) != data.tobytes()[: len(data) - log.trailing_bytes]:
-        raise Fault("a canonical batch is written with other bytes")
+        raise BrokenPromise("a canonical batch is written with other bytes")
 
 
 def bound_memory() -> None:
@@ -204,7 +204,7 @@ def run(names: list[str], seed: int, first: int, count: int, progress: Any) -> d
 
     Return per format the accepted inputs and the refusals by field. Raise Fault.
     """
-    places, sources = Places(), {name: Source(name, seed) for name in names}
+    places, sources = Places(), {name: DamageSource(name, seed) for name in names}
     for name, source in sources.items():  # compile and import everything before memory is limited
         for number in range(4 * RECOMPRESS_EVERY):
             check(name, np.frombuffer(source.damage(number).tobytes(), np.uint8), again=True)
@@ -218,7 +218,7 @@ def run(names: list[str], seed: int, first: int, count: int, progress: Any) -> d
             try:
                 fields = check(name, data, again=number % REENCODE_EVERY == 0)
             except Exception as error:
-                raise Fault(f"{name}, seed {seed}, number {number}: {type(error).__name__}: {error}") from error
+                raise BrokenPromise(f"{name}, seed {seed}, number {number}: {type(error).__name__}: {error}") from error
             accepted += not fields
             refused.update(set(fields))
         found[name] = {"inputs": count, "accepted": accepted, "refused": dict(refused.most_common())}

@@ -1,4 +1,4 @@
-"""`make fuzz`: run both fuzzers on every format. Store the results in docs/fuzzing.json and docs/fuzzing.md.
+"""`make fuzz`: run both fuzzers on every format. Store the results in docs/fuzzing.json. docs/fuzzing.md shows them.
 
 `--formats` selects some formats, such as a new one. Their results replace the earlier ones and are
 stored last. If a child process dies, hangs or finds a fault, the run stores this as a fault, with the command that
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,24 +25,23 @@ import numpy as np
 from kfbench import FORMATS
 
 ROOT = Path(__file__).parents[2]
-STORED, PROSE = ROOT / "docs" / "fuzzing.json", ROOT / "docs" / "fuzzing.md"
-BEGIN, END = "<!-- the stored run: written by make fuzz -->", "<!-- end of the stored run -->"
+STORED = ROOT / "docs" / "fuzzing.json"
 HANG_S = 120  # seconds without a new input after which a child counts as hanging
 START_S = 900  # seconds to compile and to collect seeds
 CHUNK = 250_000  # damaged batches per child process
+SAVED = 50  # inputs of a guided child between two writes of its summary
 GUIDED_GROUP = 4  # formats that share one corpus of the guided fuzzer
-SAVED = 50  # equals SAVED in guided.py
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ChildOutcome:
     """The results of a child process by format. fault: how the child failed, or empty."""
 
     found: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
 
-def watched(command: list[str], environment: dict[str, str] | None = None, still: float = HANG_S) -> Outcome:
+def watched(command: list[str], environment: dict[str, str] | None = None, still: float = HANG_S) -> ChildOutcome:
     """Run `command --progress FILE` and watch the number of the current input in FILE.
 
     Return the results from its last line of stdout.
@@ -69,28 +68,28 @@ def watched(command: list[str], environment: dict[str, str] | None = None, still
         err.seek(0)
         if child.returncode == 0:
             lines = out.read().decode().splitlines()
-            return Outcome(found=json.loads(lines[-1]) if lines else {})
+            return ChildOutcome(found=json.loads(lines[-1]) if lines else {})
         how = "hung" if hung else f"ended with {child.returncode}"
         last_lines = err.read().decode(errors="replace").strip().splitlines()[-3:]
-        return Outcome(fault=f"{' '.join(command[1:])}: {how} at number {int(number[0])}: {' '.join(last_lines)}")
+        return ChildOutcome(fault=f"{' '.join(command[1:])}: {how} at number {int(number[0])}: {' '.join(last_lines)}")
 
 
-def native(names: list[str], seed: int, first: int, count: int) -> Outcome:
+def native(names: list[str], seed: int, first: int, count: int) -> ChildOutcome:
     numbers = ["--seed", str(seed), "--first", str(first), "--count", str(count)]
     return watched([sys.executable, "-m", "tests.fuzz.native", *names, *numbers])
 
 
-def guided(names: list[str], seed: int, runs: int, artifacts: Path) -> Outcome:
+def guided(names: list[str], seed: int, runs: int, artifacts: Path) -> ChildOutcome:
     with tempfile.NamedTemporaryFile() as summary:
         where = ["--summary", summary.name, "--artifacts", str(artifacts)]
         outcome = watched(
             [sys.executable, "-m", "tests.fuzz.guided", *names, "--runs", str(runs), "--seed", str(seed), *where],
             {"NUMBA_DISABLE_JIT": "1"},
         )
-        return outcome if outcome.fault else Outcome(found=json.loads(summary.read()))
+        return outcome if outcome.fault else ChildOutcome(found=json.loads(summary.read()))
 
 
-def summed(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def summed(outcomes: Iterable[ChildOutcome]) -> dict[str, Any]:
     """Add up the outcomes of child processes per format."""
     found: dict[str, Any] = {}
     for outcome in outcomes:
@@ -104,11 +103,6 @@ def summed(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return found
 
 
-def groups(names: list[str], size: int) -> Iterator[list[str]]:
-    for start in range(0, len(names), size):
-        yield names[start : start + size]
-
-
 def revision() -> str:
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)
@@ -118,9 +112,9 @@ def revision() -> str:
     return git("rev-parse", "--short", "HEAD") + (" and changes" if changed else "")
 
 
-def tables(stored: Iterable[dict[str, Any]]) -> str:
-    """Return the text of docs/fuzzing.md with one table per stored run. STORED also has all refusals by field."""
-    return "\n\n".join(map(_run_text, stored))
+def tables() -> str:
+    """Return a table per stored run. STORED also has all refusals by field."""
+    return "\n\n".join(map(_run_text, json.loads(STORED.read_text())))
 
 
 HEAD = (
@@ -149,13 +143,6 @@ def _run_text(stored: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *(f"Fault: `{fault}`" for fault in stored["faults"])]).strip()
 
 
-def write(stored: list[dict[str, Any]]) -> None:
-    STORED.write_text(json.dumps(stored, indent=1) + "\n")
-    prose = PROSE.read_text()
-    before, after = prose[: prose.index(BEGIN)], prose[prose.index(END) :]
-    PROSE.write_text(f"{before}{BEGIN}\n{tables(stored)}\n{after}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--formats", nargs="+", choices=list(FORMATS), metavar="FORMAT", help="all unless given")
@@ -164,11 +151,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--artifacts", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--write", action="store_true", help="store the run in docs/")
+    parser.add_argument("--write", action="store_true", help="store the run in docs/fuzzing.json")
     options = parser.parse_args()
     names = options.formats or list(FORMATS)
     guided_names = names if options.formats else [*names, "read_log"]
-    each, sets = -(-options.native // len(names)), list(groups(guided_names, GUIDED_GROUP))
+    each = -(-options.native // len(names))
+    sets = [guided_names[start : start + GUIDED_GROUP] for start in range(0, len(guided_names), GUIDED_GROUP)]
     runs = -(-options.guided // len(sets) // SAVED) * SAVED
     began = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -192,8 +180,9 @@ def main() -> None:
     }
     if options.write:
         others = json.loads(STORED.read_text()) if options.formats else []
-        write([*(each for each in others if not each["native"].keys() <= {*names}), stored])
-    sys.stdout.write(tables([stored]) + "\n")
+        stored_runs = [*(each for each in others if not each["native"].keys() <= {*names}), stored]
+        STORED.write_text(json.dumps(stored_runs, indent=1) + "\n")
+    sys.stdout.write(_run_text(stored) + "\n")
     sys.exit(1 if stored["faults"] else 0)
 
 

@@ -42,7 +42,7 @@ def test_coverage_guided_inputs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_number_always_gives_the_same_damage(name: str) -> None:
-    one, other, third = native.Source(name, 1), native.Source(name, 1), native.Source(name, 2)
+    one, other, third = native.DamageSource(name, 1), native.DamageSource(name, 1), native.DamageSource(name, 2)
     found = [one.damage(number).tobytes() for number in range(200)]
     assert [other.damage(number).tobytes() for number in reversed(range(200))][::-1] == found
     assert len(set(found)) > 190
@@ -129,4 +129,3 @@ def test_the_stored_run() -> None:
         assert found.keys() == names
         assert sum(found["inputs"] for each in stored for found in each[part].values()) >= least
         assert all(each["accepted"] and each["refused"] for each in found.values())
-    assert run.tables(stored) in run.PROSE.read_text()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from importlib import import_module
@@ -14,14 +15,11 @@ import pytest
 from numba.core.registry import CPUDispatcher
 
 from kfbench import FORMATS, kernels
-from kfbench.batches import BatchFields
-from kfbench.kernels.instructions import host_vectors
-from kfbench.kernels.jit import _CacheFiles
+from kfbench.kernels.jit import _CacheFiles, host_vectors, vectors_for
 from kfbench.kernels.wire import varint
-from tests.common import records_of
-from tests.reference.model import Message
-from tests.strategies import NOW_MS
+from tests.kernels.results import digests
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 
 
@@ -42,7 +40,7 @@ def test_no_compiled_kernel_counts_references() -> None:
     """Machine code that counts references calls NRT_incref, so its cache file has this name among its symbols."""
     found = called_from_python()
     assert [name for name, dispatcher in found.items() if dispatcher.targetoptions["_nrt"] is not False] == []
-    assert digests()  # compile the kernels of all formats
+    assert written()  # compile the kernels of all formats
     files = [*kernels.CACHE_FOLDER.glob("**/*.nbc")]
     assert len(files) > len(FORMATS)
     assert [file.name for file in files if b"NRT_incref" in file.read_bytes()] == []
@@ -94,14 +92,14 @@ counted((np.zeros(1, np.int64),) * 3, np.zeros(1, np.int64))
 SCRIPT = """
 import json, sys
 from kfbench import kernels
-from tests.kernels.test_crc import check
-from tests.kernels.test_jit import digests
+from tests.kernels.test_wire import check
+from tests.kernels.test_jit import written
 
 for length in [*range(601), 1023, 1024, 3071, 3072, 3073, 6144, 8000]:
     for start in (0, 1, 7, 16, 23):
         check(start, length)
 tiers = [kernels.FAST_CRC, kernels.WIDE_CRC]
-json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": digests()}, sys.stdout)
+json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": written()}, sys.stdout)
 """
 
 
@@ -114,26 +112,9 @@ BASELINE = {"KFBENCH_PORTABLE": "1", "NUMBA_CPU_NAME": "generic"}
 needs_avx2 = pytest.mark.skipif(host_vectors() not in ("AVX2", "AVX-512"), reason="this host has no AVX2")
 
 
-def digests() -> dict[str, str]:
-    """Return digests of the bytes that each format writes for fixed records. Check that the format reads them back."""
-    import hashlib
-
-    rng = np.random.default_rng(11)
-    messages = [
-        Message(
-            offset=i, timestamp_ms=NOW_MS + int(rng.integers(-99999, 99999)), key=rng.bytes(i % 40),
-            value=None if i % 9 == 0 else rng.bytes(int(rng.integers(0, 2000))),
-        )
-        for i in range(300)
-    ]  # fmt: skip
-    records = records_of(messages)
-    found = {}
-    for name, fmt in FORMATS.items():
-        for codec in ("none", "snappy"):
-            log = fmt.encode(records, [0, 1, 3, 100, 300], codec, batch_fields=BatchFields(base_offset=0), lossy=True)
-            assert len(fmt.decode(log).records) == 300
-            found[f"{name} {codec}"] = hashlib.sha256(bytes(log)).hexdigest()
-    return found
+def written() -> dict[str, str]:
+    """Return digests of what each format writes and reads for fixed records. To compile all its kernels, call this."""
+    return {key: value for name in FORMATS for key, value in digests(name).items()}
 
 
 @pytest.mark.parametrize(
@@ -156,14 +137,13 @@ def digests() -> dict[str, str]:
 )
 def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str], tiers: list[bool]) -> None:
     """Each switch turns off CPU features. It is read at import, so another process with its own kernel cache runs."""
-    root = Path(__file__).parents[2]
-    environment = os.environ | switch | {"PYTHONPATH": str(root)}
+    environment = os.environ | switch | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment, cwd=root
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["digests"] == digests()
+    assert found["digests"] == written()
     assert found["tiers"] == tiers
     assert (found["folder"] == str(kernels.CACHE_FOLDER)) == (switch == {"KFBENCH_PORTABLE": "0"})
 
@@ -174,12 +154,11 @@ def test_a_damaged_cache_file_is_written_again(damage: bytes, tmp_path: Path) ->
         "import kfbench; records = kfbench.Records.from_lists([b'value'] * 9); "
         "print(kfbench.FORMATS['v2'].size(records, batch_size=3).sum())"
     )
-    root = Path(__file__).parents[2]
     environment = os.environ | {"KFBENCH_CACHE_DIR": str(tmp_path)}
 
     def size() -> str:
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=root
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -191,3 +170,56 @@ def test_a_damaged_cache_file_is_written_again(damage: bytes, tmp_path: Path) ->
         file.write_bytes(damage)
     assert size() == found
     assert all(file.read_bytes() != damage for file in files)
+
+
+CODE = """
+import json, sys
+from kfbench.kernels import CACHE_FOLDER
+from kfbench.measure.environment import kernel_features
+json.dump(kernel_features() | {"folder": CACHE_FOLDER.name}, sys.stdout)
+"""
+
+
+def features(**switches: str) -> dict[str, Any]:
+    """Return the kernel features of a process with these environment variables, and the name of its cache folder."""
+    unset = ("KFBENCH_PORTABLE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    environment = inherited | {"PYTHONPATH": str(ROOT)} | switches
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=environment)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86-64 processors")
+@pytest.mark.parametrize(
+    ("cpu_name", "cpu_features", "vectors"),
+    [
+        ("skylake-avx512", "", "AVX-512"),
+        ("znver4", "", "AVX-512"),
+        ("haswell", "", "AVX2"),
+        ("generic", "+avx2", "AVX2"),
+        ("sandybridge", "", "AVX"),
+        ("generic", "", "SSE2"),
+    ],
+)
+def test_vectors_are_those_of_the_machine_code(cpu_name: str, cpu_features: str, vectors: str) -> None:
+    """A name alone implies features that are in no list."""
+    assert vectors_for(cpu_name, cpu_features) == vectors
+
+
+@pytest.mark.slow
+@needs_avx2
+def test_settings_are_recorded_and_kept_apart() -> None:
+    """KFBENCH_PORTABLE alone replaces checksums by tables. Numba still vectorises for the host."""
+    native, portable, avx2, baseline = (
+        features(),
+        features(KFBENCH_PORTABLE="1"),
+        features(**AVX2),
+        features(**BASELINE),
+    )
+    host = native["host_vectors"]
+    assert [each["vectors"] for each in (native, portable, avx2, baseline)] == [host, host, "AVX2", "SSE2"]
+    assert [each["fast_crc"] for each in (portable, avx2, baseline)] == [False, True, False]
+    assert not avx2["wide_crc"]
+    assert {each["host_vectors"] for each in (native, portable, avx2, baseline)} == {host}
+    assert len({each["folder"] for each in (native, portable, avx2, baseline)}) == 4

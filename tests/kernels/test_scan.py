@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.broker.batch_headers import HEADER, NOT_IN_HEADER, headers
+from kfbench.broker.source import HEADER, NOT_IN_HEADER, headers
 from kfbench.errors import CorruptLog, IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.kernels.formats import scan

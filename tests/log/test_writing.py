@@ -5,11 +5,15 @@ import pytest
 
 from kfbench import FORMATS, BatchFields, Records, read_log
 from kfbench.errors import WouldLose
-from kfbench.log.writing import Kind, codec_bytes, kinds_of, write_batches
+from kfbench.log.writing import BatchEncoding, codec_bytes, encodings_of, write_batches
 
 RECORDS = Records.from_lists([b"a" * n for n in range(6)], timestamps_ms=[1_000 + i for i in range(6)])
 BOUNDS = np.array([0, 1, 3, 4, 6])
-KINDS = [Kind(fmt=FORMATS["v2"]), Kind(fmt=FORMATS["v3-tagged"], codec="zstd", level=3), Kind(fmt=FORMATS["v1"])]
+KINDS = [
+    BatchEncoding(fmt=FORMATS["v2"]),
+    BatchEncoding(fmt=FORMATS["v3-tagged"], codec="zstd", level=3),
+    BatchEncoding(fmt=FORMATS["v1"]),
+]
 
 
 def test_each_batch_has_its_format_and_codec() -> None:
@@ -21,7 +25,7 @@ def test_each_batch_has_its_format_and_codec() -> None:
     assert back.batches["codec"].tolist() == ["none", "zstd", "none", "none"]
     assert back.batches["partition_leader_epoch"].tolist() == [4, 5, -1, 6]
     assert log.positions.tolist() == [*back.batches["position"].tolist(), len(log.data)]
-    number, kinds = kinds_of(back)
+    number, kinds = encodings_of(back)
     assert [kinds[k].fmt.name for k in number] == ["v2", "v3-tagged", "v1", "v2"]
 
 
@@ -32,7 +36,7 @@ def test_codec_bytes_count_only_the_compressed_part() -> None:
     )
     one, number = np.array([0, 100]), np.zeros(1, np.int64)
     for name, plain in (("columnar", 100 * (5 + 3) + 2), ("v2", 100 * 19 + 36)):
-        kinds = [Kind(fmt=FORMATS[name], codec="gzip")]
+        kinds = [BatchEncoding(fmt=FORMATS[name], codec="gzip")]
         rows = read_log(write_batches(records, one, BatchFields(), number, kinds)).batch_rows
         assert codec_bytes(records, one, BatchFields(), number, kinds) == rows["records_size_bytes"].sum() == plain
 
@@ -40,10 +44,10 @@ def test_codec_bytes_count_only_the_compressed_part() -> None:
 @pytest.mark.parametrize("name", ["v0", "v1", "v2", "v3", "columnar"])
 def test_each_magic_and_codec_is_a_kind(name: str) -> None:
     codecs = FORMATS[name].capabilities.codecs
-    kinds = [Kind(fmt=FORMATS[name], codec=codec) for codec in codecs]
+    kinds = [BatchEncoding(fmt=FORMATS[name], codec=codec) for codec in codecs]
     ageless = Records.from_lists([b"value"] * 2 * len(codecs))
     log = write_batches(ageless, 2 * np.arange(len(codecs) + 1), BatchFields(), np.arange(len(codecs)), kinds)
-    number, found = kinds_of(read_log(log))
+    number, found = encodings_of(read_log(log))
     assert [found[k] for k in dict.fromkeys(number.tolist())] == kinds
 
 

@@ -1,32 +1,22 @@
-"""CPU timing: samples are paired by round, only the call is timed, and equal code gives a ratio of 1."""
+"""CPU timing: samples are paired by round, only the call is timed, and the ratio's interval is scipy's."""
 
 import gc
 import time
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom, bootstrap
 
-from kfbench.arrays import Bytes
-from kfbench.formats import FORMATS, Format
 from kfbench.measure.cpu import (
     LEAST_WARM_UP_CALLS,
     MAX_INNER_LOOPS,
     MOST_WARM_UP_CALLS,
-    OPERATIONS,
     Arm,
-    CallTimes,
     measure,
     paired_ratio,
     warm_up,
 )
-from kfbench.measure.encode_input import EncodeInput
-from kfbench.measure.format_arms import prepare
-from kfbench.measure.verify import Unverified
-from kfbench.workloads import Sample
-from kfbench.workloads.grid import GridPoint
 
 ROUNDS = 8
 
@@ -41,31 +31,6 @@ def arm(call: object, before: object = lambda: None) -> Arm:
     return Arm(call=call, before=before)  # type: ignore[arg-type]
 
 
-def prepared(names: list[str], operation: str, sample: Sample, codec: str = "none") -> list[Arm]:
-    formats = [FORMATS[name] for name in names]
-    logs = [fmt.encode(sample.records, sample.bounds, codec).data for fmt in formats]
-    source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
-    return prepare(formats, logs, operation, source)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("operation", ["decode-metadata", "read-times", "fetch-record"])
-def test_what_a_reader_is_given_is_compared_with_what_decode_gives(
-    monkeypatch: pytest.MonkeyPatch, operation: str
-) -> None:
-    sample = GridPoint(batch_size=10, null_share=0.3, timestamp_spread_ms=50).generate(records=100, seed=1)
-    names = ["v2", "v3", "columnar"]
-    for each in prepared(names, operation, sample):
-        warm_up(each)
-    other = GridPoint(batch_size=10, null_share=0.3, timestamp_spread_ms=40).generate(records=100, seed=2)
-    for name, each in zip(names, prepared(names, operation, sample), strict=True):
-        each.before()
-        decoded = FORMATS[name].decode(FORMATS[name].encode(other.records, other.bounds))
-        with monkeypatch.context() as patched:
-            patched.setattr(Format, "decode", lambda *_, decoded=decoded: decoded)
-            with pytest.raises(Unverified, match=f"{name}: .* differ from the decoded ones"):
-                each.verify()
-
-
 def test_cpu_time_is_not_wall_time() -> None:
     work, sleep = measure([arm(lambda: busy(0.002)), arm(lambda: time.sleep(0.004))], 0, ROUNDS, 1)
     assert work.inner_loops == 1 and len(work.cpu_ns) == len(work.wall_ns) == ROUNDS
@@ -73,51 +38,32 @@ def test_cpu_time_is_not_wall_time() -> None:
     assert np.median(sleep.cpu_ns) < 1_000_000 and np.all(sleep.wall_ns >= 4_000_000)
 
 
+class Clock:
+    """A simulated clock that moves only during calls. Each call takes the next of these times, then always the last."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *times_ns: int) -> None:
+        self.now_ns, self.times_ns = 0, [*times_ns]
+        clock = SimpleNamespace(thread_time_ns=lambda: self.now_ns, perf_counter_ns=lambda: self.now_ns)
+        monkeypatch.setattr("kfbench.measure.cpu.time", clock)
+
+    def call(self) -> None:
+        self.now_ns += self.times_ns.pop(0) if len(self.times_ns) > 1 else self.times_ns[0]
+
+
 @pytest.mark.parametrize(("call_ns", "loops"), [(500_000, 10), (499_999, 11), (5_000_001, 1), (1, MAX_INNER_LOOPS)])
 def test_samples_are_integers_and_loops_fill_the_time_asked_for(
     monkeypatch: pytest.MonkeyPatch, call_ns: int, loops: int
 ) -> None:
-    """A simulated clock moves only during calls, and the first call takes ten times as long.
-
-    Loops per sample fill the wanted time.
-    """
-    ns = {"cpu": 0, "wall": 0}
-    clock = SimpleNamespace(thread_time_ns=lambda: ns["cpu"], perf_counter_ns=lambda: ns["wall"])
-    monkeypatch.setattr("kfbench.measure.cpu.time", clock)
-
-    def call() -> None:
-        took = call_ns if ns["cpu"] else 10 * call_ns
-        ns["cpu"] += took
-        ns["wall"] += took
-
-    (samples,) = measure([arm(call)], 0, ROUNDS, 5_000_000)
+    """The first call takes ten times as long. It does not count for the number of loops."""
+    (samples,) = measure([arm(Clock(monkeypatch, 10 * call_ns, call_ns).call)], 0, ROUNDS, 5_000_000)
     assert samples.cpu_ns.dtype == samples.wall_ns.dtype == np.int64
     assert samples.inner_loops == loops
     assert samples.cpu_ns.tolist() == samples.wall_ns.tolist() == [call_ns * loops] * ROUNDS
 
 
-def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
-    calls: list[int] = []
-    arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
-    measure(arms, 0, ROUNDS, 1)
-    once, calls[:] = list(calls), []
-    measure(arms, 0, ROUNDS, 1)
-    assert calls != once  # measurements in the same order would share its error
-    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # the first round is not counted
-    assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * (ROUNDS + 1)
-    assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
-
-
 def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    ns, called = [0], [0]
-    clock = SimpleNamespace(thread_time_ns=lambda: ns[0], perf_counter_ns=lambda: ns[0])
-    monkeypatch.setattr("kfbench.measure.cpu.time", clock)
-
-    def call() -> None:
-        called[0] += 1
-        ns[0] += 1_000 if called[0] <= 3 else 100  # one uncounted call for each of three arms
-
-    found = measure([arm(call) for _ in range(3)], 0, ROUNDS, 1)
+    clock = Clock(monkeypatch, 1_000, 1_000, 1_000, 100)
+    found = measure([arm(clock.call)] * 3, 0, ROUNDS, 1)
     assert [each.cpu_ns.tolist() for each in found] == [[100] * ROUNDS] * 3
 
 
@@ -133,10 +79,20 @@ def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.Monkey
     ],
 )
 def test_warm_up_ends_when_calls_get_no_faster(monkeypatch: pytest.MonkeyPatch, times: list[int], calls: int) -> None:
-    done: list[int] = []
-    left = iter(times)
-    monkeypatch.setattr("kfbench.measure.cpu.timed", lambda call, loops, clock: CallTimes(next(left) * 100_000, call()))
-    assert warm_up(arm(lambda: done.append(1))) == len(done) == calls
+    clock = Clock(monkeypatch, *(100_000 * each for each in times))
+    assert warm_up(arm(clock.call), lambda: clock.now_ns) == calls
+
+
+def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
+    calls: list[int] = []
+    arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
+    measure(arms, 0, ROUNDS, 1)
+    once, calls[:] = list(calls), []
+    measure(arms, 0, ROUNDS, 1)
+    assert calls != once  # measurements in the same order would share its error
+    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # the first round is not counted
+    assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * (ROUNDS + 1)
+    assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
 
 
 def test_what_comes_before_a_sample_is_not_timed() -> None:
@@ -156,70 +112,6 @@ def test_no_garbage_is_collected_while_it_runs() -> None:
     with pytest.raises(ZeroDivisionError):
         measure([arm(broken)], 0, 2, 1)
     assert gc.isenabled()
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> None:
-    sample = GridPoint().generate(records=300, seed=1)
-    names = ["v2", "v3", "v2"]
-    buffers: list[Bytes] = []
-    for fmt, each in zip(map(FORMATS.__getitem__, names), prepared(names, operation, sample, codec), strict=True):
-        warm_up(each)
-        each.before()
-        done = each.call()
-        if operation == "encode":
-            assert bytes(done) == bytes(fmt.encode(sample.records, sample.bounds, codec))  # type: ignore[call-overload]
-            buffers.append(done.data)  # type: ignore[attr-defined]
-        else:
-            assert done.records == sample.records  # type: ignore[attr-defined]
-            if codec == "none":
-                buffers.append(done.records.value_data)  # type: ignore[attr-defined]
-    assert len({each.__array_interface__["data"][0] for each in buffers}) <= 1
-
-
-@pytest.mark.parametrize("codec", ["none", "zstd"])
-@pytest.mark.parametrize("at", [0, -1])
-def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) -> None:
-    """The timed call must write the verified bytes. One different byte, or a missing one, raises Unverified."""
-    sample = GridPoint().generate(records=300, seed=1)
-    v2 = FORMATS["v2"]
-    source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
-    log = source.encode(v2).data
-    other = log.copy()
-    other[at] ^= 1
-    for logs in ([log, other], [log, log[:-1]]):
-        sound, different = prepare([v2, v2], logs, "encode", source)
-        warm_up(sound)
-        with pytest.raises(Unverified, match="wrote other bytes than were verified"):
-            warm_up(different)
-
-
-def test_a_call_that_does_not_write_its_buffer_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The call wrote elsewhere, and its buffer still has the right bytes from the previous call. This is found."""
-    sample = GridPoint().generate(records=300, seed=1)
-    encode, writes_elsewhere = type(FORMATS["v2"]).encode, False
-
-    def patched(*given: Any, **options: Any) -> Any:
-        return encode(*given, **options | ({"out": np.empty_like(options["out"])} if writes_elsewhere else {}))
-
-    monkeypatch.setattr(type(FORMATS["v2"]), "encode", patched)
-    first, second = prepared(["v2", "v2"], "encode", sample)
-    warm_up(first)
-    writes_elsewhere = True
-    with pytest.raises(Unverified, match="wrote other bytes"):
-        warm_up(second)
-
-
-def test_decode_must_not_change_what_it_reads() -> None:
-    (each,) = prepared(["v2"], "decode", GridPoint().generate(records=300, seed=1))
-    each.before()
-    each.verify()
-    each.call().records.value_data.base[70] ^= 1  # type: ignore[attr-defined]
-    with pytest.raises(Unverified, match="decode changed the bytes"):
-        each.verify()
 
 
 def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
@@ -262,13 +154,3 @@ def test_an_even_number_of_rounds_is_resampled_as_scipy_does() -> None:
     ratios = np.sort(np.random.default_rng(2).lognormal(0, 0.1, 20))
     found = bootstrap((ratios,), np.median, method="percentile", n_resamples=2_000, rng=np.random.default_rng(6))
     assert paired_ratio(ratios, np.ones(20), seed=6)[1:] == pytest.approx(tuple(found.confidence_interval), rel=1e-12)
-
-
-def test_same_code_twice_reads_one() -> None:
-    sample = GridPoint().generate(records=2_000, seed=1)
-    arms = prepared(["v2", "v2"], "encode", sample)
-    for each in arms:
-        warm_up(each)
-    base, again = measure(arms, 0, 301, 300_000)  # many ns per sample, because other tests run at the same time
-    median, _, _ = paired_ratio(again.cpu_ns, base.cpu_ns, seed=1)
-    assert median == pytest.approx(1.0, abs=0.1)

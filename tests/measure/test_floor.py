@@ -50,51 +50,65 @@ def entropy(symbols: list[int]) -> float:
     return -sum(count * log2(count / len(symbols)) for count in counts)
 
 
+TWO_HEADERS = {"header_bounds": [0, 2, 4, 6, 8], "header_key_lengths": [5, 8] * 4}
+ENDS = [-(2**63) + 1, 2**63 - 1]
+# Columns of shapes, bounds and header fields -> the entropy in bits of each column in which it is not 0.
+BITS: dict[str, tuple[dict[str, Any], tuple[int, ...], dict[str, Any], dict[str, float]]] = {
+    # 9 four times, 1 twice, null twice: 1 bit each for the four, 2 bits each for the other four.
+    "lengths": ({"value_lengths": [9, 1, 9, -1, 9, 1, 9, -1]}, (), {}, {"value_length": 4 * 1 + 4 * 2}),
+    # three equal lengths and one null: 3 log2(4/3) + log2(4) bits
+    "a null": ({"key_lengths": [1, 1, 1, -1]}, (), {}, {"key_length": 3 * log2(4 / 3) + 2}),
+    # All lengths within a batch are equal: a model per batch would give 0.
+    "one model for all batches": ({"value_lengths": [5, 5, 6, 6]}, (0, 2, 4), {}, {"value_length": 4}),
+    "offsets without holes": ({"offsets": [10, 11, 12, 13]}, (), {}, {}),
+    "gaps of 0, 0, 3 and 3": ({"offsets": [10, 11, 15, 19]}, (), {}, {"offset_delta": 4}),
+    "a gap of one before each record": ({"offsets": [10, 12, 14, 16]}, (), {"base_offset": 9}, {}),
+    "a gap of one before the third record": (
+        {}, (0, 2, 4), {"base_offset": np.array([0, 1])}, {"offset_delta": entropy([0, 0, 1, 0])}
+    ),
+    # Distances to the latest: 0 and 1, ten each. To the line through both ends: -1, 0 and 1. Steps: -1, 0 and 1.
+    "ages": (
+        {"timestamps_ms": [9, 8, 8, 9, 9, 8, 9, 8, 8, 9, 8, 9, 9, 8, 8, 9, 8, 9, 9, 8]}, (0, 10, 20), {},
+        {"timestamp_delta": 20},
+    ),
+    "steps of 0 or 5": (  # distances to the line all differ
+        {"timestamps_ms": [0, 5, 5, 5, 10, 15, 15, 20]}, (), {}, {"timestamp_delta": entropy([5, 0, 0, 5, 5, 0, 5])}
+    ),
+    "times on a line, with two slopes": (
+        {"timestamps_ms": [0, 10, 20, 30, 0, 20, 40, 60]}, (0, 4, 8), {}, {"timestamp_delta": 2}
+    ),
+    "7 or 3 after the first timestamp, once 99": (
+        {"timestamps_ms": [0, 7, 3, 7, 3, 3, 7, 99, 3, 7]}, (), {},
+        {"timestamp_delta": entropy([7, 3, 7, 3, 3, 7, 99, 3, 7])},
+    ),
+    # each is the latest of its batch, which the header stores
+    "times of records alone": ({"timestamps_ms": [0, 100, 2**62, 5]}, (0, 1, 2, 3, 4), {}, {}),
+    "times further apart than int64": ({"timestamps_ms": ENDS * 2}, (), {}, {"timestamp_delta": 2}),
+    "headers": ({**TWO_HEADERS, "header_value_lengths": [1, 7] * 4}, (), {}, {}),  # a model for each position
+    "a second header of two lengths": (
+        {**TWO_HEADERS, "header_value_lengths": [1, 7, 1, 6, 1, 7, 1, 6]}, (), {}, {"header_value_length": 4}
+    ),
+    "one header, then two": (
+        {"timestamps_ms": [7, 7], "header_bounds": [0, 1, 3], "header_key_lengths": [5, 5, 8],
+         "header_value_lengths": [-1] * 3},
+        (), {}, {"header_count": 2},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BITS)
+def test_columns_take_the_bits_that_were_counted_by_hand(case: str) -> None:
+    columns, bounds, fields, wanted = BITS[case]
+    records = next((len(values) for name, values in columns.items() if not name.startswith("header")), 4)
+    assert bits(shapes(records, **columns), *bounds, **fields) == pytest.approx(wanted)
+
+
 def test_what_is_the_same_in_every_record_takes_nothing() -> None:
     found = of(
         shapes(6, header_bounds=range(0, 14, 2), header_key_lengths=[5, 8] * 6, header_value_lengths=[-1, 4] * 6)
     )
     assert tuple(found.bits) == COLUMNS and not any(found.bits.values())
     assert found.header_bytes == found.overhead_bytes == PLAIN
-
-
-def test_lengths_take_their_entropy() -> None:
-    # 9 four times, 1 twice, null twice: 1 bit each for the four, 2 bits each for the other four.
-    assert bits(shapes(8, value_lengths=[9, 1, 9, -1, 9, 1, 9, -1])) == {"value_length": 4 * 1 + 4 * 2}
-    # three equal lengths and one null: 3 log2(4/3) + log2(4) bits
-    assert bits(shapes(4, key_lengths=[1, 1, 1, -1])) == {"key_length": pytest.approx(3 * log2(4 / 3) + 2)}
-
-
-def test_one_model_serves_all_batches() -> None:
-    """All lengths within a batch are equal here.
-
-    A model per batch would give entropy 0; one model for all gives 1 bit per record.
-    """
-    assert bits(shapes(4, value_lengths=[5, 5, 6, 6]), 0, 2, 4) == {"value_length": 4}
-
-
-def test_offsets_take_the_entropy_of_their_holes() -> None:
-    assert bits(shapes(4, offsets=[10, 11, 12, 13])) == {}
-    holes = shapes(4, offsets=[10, 11, 15, 19])  # gaps of 0, 0, 3 and 3
-    assert bits(holes) == {"offset_delta": 4}
-    assert of(holes).header_bytes == PLAIN + 1  # one more byte: the last offset delta is 9
-    assert bits(shapes(4, offsets=[10, 12, 14, 16]), base_offset=9) == {}  # a gap of one before each record
-    late = bits(shapes(4), 0, 2, 4, base_offset=np.array([0, 1]))  # a gap of one before the third record
-    assert late == {"offset_delta": pytest.approx(entropy([0, 0, 1, 0]))}
-
-
-def test_timestamps_take_the_best_of_four() -> None:
-    # Distances to the latest: 0 and 1, ten each. To the line through both ends: -1, 0 and 1. Steps: -1, 0 and 1.
-    ages = shapes(20, timestamps_ms=[9, 8, 8, 9, 9, 8, 9, 8, 8, 9, 8, 9, 9, 8, 8, 9, 8, 9, 9, 8])
-    assert bits(ages, 0, 10, 20) == {"timestamp_delta": 20}
-    deltas = shapes(8, timestamps_ms=[0, 5, 5, 5, 10, 15, 15, 20])  # steps of 0 or 5; distances to the line all differ
-    assert bits(deltas) == {"timestamp_delta": pytest.approx(entropy([5, 0, 0, 5, 5, 0, 5]))}
-    line = shapes(8, timestamps_ms=[0, 10, 20, 30, 0, 20, 40, 60])  # all lie on the line; two slopes
-    assert bits(line, 0, 4, 8) == {"timestamp_delta": 2}
-    to_first = shapes(10, timestamps_ms=[0, 7, 3, 7, 3, 3, 7, 99, 3, 7])  # 7 or 3 after the first timestamp, once 99
-    assert bits(to_first) == {"timestamp_delta": pytest.approx(entropy([7, 3, 7, 3, 3, 7, 99, 3, 7]))}
-    alone = shapes(4, timestamps_ms=[0, 100, 2**62, 5])  # each is the latest of its batch, which the header stores
-    assert bits(alone, 0, 1, 2, 3, 4) == {}
 
 
 @pytest.mark.parametrize("field", ["base_timestamp_ms", "delete_horizon_ms"])
@@ -110,22 +124,10 @@ def test_deltas_are_to_the_base_that_the_header_has(field: str) -> None:
     assert bits(based, 0, 8, 16)["timestamp_delta"] > found["timestamp_delta"]
 
 
-def test_times_further_apart_than_int64_are_told_apart() -> None:
-    ends = [-(2**63) + 1, 2**63 - 1]
-    assert bits(shapes(4, timestamps_ms=ends * 2)) == {"timestamp_delta": 2}  # 2 of 4 times cost 1 bit each
-
-
-def test_headers_have_a_model_for_each_position() -> None:
-    two = {"header_bounds": [0, 2, 4, 6, 8], "header_key_lengths": [5, 8] * 4}
-    assert bits(shapes(4, **two, header_value_lengths=[1, 7] * 4)) == {}
-    assert bits(shapes(4, **two, header_value_lengths=[1, 7, 1, 6, 1, 7, 1, 6])) == {"header_value_length": 4}
-    uneven = shapes(2, header_bounds=[0, 1, 3], header_key_lengths=[5, 5, 8], header_value_lengths=[-1] * 3)
-    assert bits(uneven) == {"header_count": 2}
-
-
 def test_the_header_is_as_lean_as_what_it_says() -> None:
     assert of(shapes(127)).header_bytes == PLAIN and of(shapes(128)).header_bytes == PLAIN + 1
     assert of(shapes(4), 0, 2, 4).header_bytes == 2 * PLAIN
+    assert of(shapes(4, offsets=[10, 11, 15, 19])).header_bytes == PLAIN + 1  # the last offset delta is 9
     assert of(shapes(0), 0, 0).header_bytes == PLAIN + 1  # no records, but the header still has a last offset
     for fields, more in (
         ({"producer_id": 5}, PRODUCER_BYTES),

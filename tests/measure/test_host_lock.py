@@ -49,9 +49,12 @@ def test_processes_take_turns(lock: Path) -> None:
     assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
 
 
-def test_one_that_is_killed_lets_go(lock: Path) -> None:
+def test_the_holder_is_named_and_lets_go_when_it_is_killed(lock: Path) -> None:
     with measuring(lock, 600) as process:
         assert process.stdout is not None and process.stdout.readline()
+        who = f"process {process.pid}" if Path("/proc/locks").exists() else "another process"
+        with pytest.raises(HostLockHeld, match=f"^{who} measures on this host$"), host_lock(0.1):
+            pass
         process.kill()
         process.wait()
         began = time.monotonic()
@@ -59,16 +62,7 @@ def test_one_that_is_killed_lets_go(lock: Path) -> None:
             assert time.monotonic() - began < 5
 
 
-def test_who_measures_is_named_and_not_waited_for_without_end(lock: Path) -> None:
-    with measuring(lock, 600) as process:
-        assert process.stdout is not None and process.stdout.readline()
-        who = f"process {process.pid}" if Path("/proc/locks").exists() else "another process"
-        with pytest.raises(HostLockHeld, match=f"^{who} measures on this host$"), host_lock(0.1):
-            pass
-        process.kill()
-
-
-def test_a_lock_that_is_there_is_taken_without_a_right_to_write(lock: Path) -> None:
+def test_a_lock_of_another_user_is_taken_without_a_right_to_write(lock: Path) -> None:
     lock.touch()
     lock.chmod(0o444)
     with host_lock():
@@ -96,50 +90,24 @@ RUN = Path("reports/runs/2026-11-22.1")
 HELD = HostLockHeld("process 12 measures on this host")
 
 
-class Waiting:
-    """A sweep that waits for the host lock, on a simulated clock."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now_s = 1_000.0
-        self.lines: list[str] = []
-        monkeypatch.setattr("kfbench.measure.host_lock.time.monotonic", lambda: self.now_s)
-        self._wait = HostLockWait(self.lines.append, RUN)
-
-    def refused(self, error: HostLockHeld | HostLockUnusable = HELD, *, has_measured: bool = False) -> None:
-        self._wait.note(error, has_measured=has_measured, waited_s=5.0)
-
-    def measured(self) -> None:
-        self._wait.note(None, has_measured=True, waited_s=0.0)
-
-
-@pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
-    return Waiting(monkeypatch)
-
-
-def test_the_holder_is_shown_once_per_wait(waiting: Waiting) -> None:
-    waiting.measured()
-    waiting.refused()
-    waiting.refused()
-    assert len(waiting.lines) == 1 and "process 12" in waiting.lines[0]
-    waiting.measured()
-    waiting.refused()
-    waiting.refused(has_measured=True)
-    assert len(waiting.lines) == 3
-
-
-def test_a_wait_ends_after_30_minutes_and_a_turn_begins_it_anew(waiting: Waiting) -> None:
-    for has_measured in (False, True):
-        waiting.refused(has_measured=has_measured)
-        waiting.now_s += 1_794
-        waiting.refused()
-    waiting.now_s += 2
+def test_the_holder_is_shown_once_per_wait_which_ends_after_30_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, lines = 1_000.0, list[str]()
+    monkeypatch.setattr("kfbench.measure.host_lock.time.monotonic", lambda: now_s)
+    wait = HostLockWait(lines.append, RUN)
+    wait.note(None, has_measured=True, waited_s=0.0)
+    # A task that measured something had a turn, so the wait begins anew.
+    for has_measured, shown in ((False, 1), (True, 2)):
+        wait.note(HELD, has_measured=has_measured, waited_s=5.0)
+        now_s += 1_794
+        wait.note(HELD, has_measured=False, waited_s=5.0)
+        assert len(lines) == shown and "process 12" in lines[-1]
+    now_s += 2
     with pytest.raises(HostLockHeld, match="gave no turn in 30 minutes; --resume reports/runs/2026"):
-        waiting.refused()
+        wait.note(HELD, has_measured=False, waited_s=5.0)
 
 
-def test_a_lock_that_cannot_be_used_ends_the_sweep(waiting: Waiting) -> None:
-    unusable = HostLockUnusable("/tmp/lock: nothing can be timed without it: Permission denied")
+def test_a_lock_that_cannot_be_used_ends_the_sweep() -> None:
+    unusable, lines = HostLockUnusable("/tmp/lock: nothing can be timed without it: Permission denied"), list[str]()
     with pytest.raises(HostLockUnusable, match="Permission denied; --resume reports/runs/2026"):
-        waiting.refused(unusable, has_measured=True)
-    assert waiting.lines == []
+        HostLockWait(lines.append, RUN).note(unusable, has_measured=True, waited_s=5.0)
+    assert lines == []

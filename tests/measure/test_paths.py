@@ -15,7 +15,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure import path_arms, paths
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.path_arms import PathArm, measure_path
-from kfbench.measure.paths import PATHS, Path, Task
+from kfbench.measure.paths import PATHS, BrokerPath, PathTask
 from kfbench.measure.schema import SCHEMA
 from kfbench.workloads.grid import GridPoint
 
@@ -89,11 +89,11 @@ class Outcome:
 
 def a_path(monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], **options: Any) -> Any:
     """Time a made-up path that runs `call` on its input, and return its arms. The first result counts as correct."""
-    path = Path(
+    path = BrokerPath(
         name="made-up",
         title="Made up",
         section="keep",
-        task=lambda given: Task(call=lambda: Outcome(call(given), Work(untouched=6)), check=lambda _: None),
+        task=lambda given: PathTask(call=lambda: Outcome(call(given), Work(untouched=6)), check=lambda _: None),
         **options,
     )
     monkeypatch.setattr(path_arms, "PATHS", {"made-up": path})

@@ -4,6 +4,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -92,37 +93,32 @@ def recompressed(change: Callable[[bytes], bytes], codec: str = "gzip", log: Enc
     return log_with(lambda payload: one.compress(change(one.decompress(payload))), codec, log)
 
 
-def check_unseen(data: bytes, field: str, limits: Limits | None = None) -> None:
+def same(data: bytes) -> bytes:
+    return data
+
+
+# What is lost -> how to change the compressed payload, or what is decompressed from it; the field that decode refuses.
+DAMAGE = [
+    ("undecodable payload", log_with, lambda payload: payload[: len(payload) // 2], "records", None),
+    ("undecodable payload", log_with, lambda payload: payload[:-1], "records", None),
+    ("payload size", recompressed, lambda plain: plain[:-1], "value length", None),
+    ("payload size", recompressed, lambda plain: plain + b"\0", "count", None),
+    ("size limit", log_with, same, "records", Limits(batch_bytes=300_000)),
+]
+
+
+@pytest.mark.compiled_only
+@pytest.mark.parametrize("codec", REAL)
+@pytest.mark.parametrize(("lost", "damaged", "change", "field", "limits"), DAMAGE)
+def test_lost(lost: str, damaged: Any, change: Any, field: str, limits: Limits | None, codec: str) -> None:
+    data = damaged(change, codec)
     with pytest.raises(CorruptLog) as refusal:
         FMT.decode(data, limits=limits)
-    assert refusal.value.field == field
+    assert refusal.value.field == field and lost in LOST
     seen = FMT.decode_metadata(data, limits=limits)
     assert not seen.errors
     assert seen.offsets.tolist() == SAMPLE.shapes.offsets.tolist()
     assert seen.timestamps_ms.tolist() == SAMPLE.shapes.timestamps_ms.tolist()
-
-
-@pytest.mark.compiled_only
-@pytest.mark.parametrize("codec", REAL)
-def test_lost_undecodable_payload(codec: str) -> None:
-    for change in (lambda payload: payload[: len(payload) // 2], lambda payload: payload[:-1]):
-        check_unseen(log_with(change, codec), "records")
-    assert "undecodable payload" in LOST
-
-
-@pytest.mark.compiled_only
-@pytest.mark.parametrize("codec", REAL)
-def test_lost_payload_size(codec: str) -> None:
-    check_unseen(recompressed(lambda plain: plain[:-1], codec), "value length")
-    check_unseen(recompressed(lambda plain: plain + b"\0", codec), "count")
-    assert "payload size" in LOST
-
-
-@pytest.mark.compiled_only
-def test_lost_size_limit() -> None:
-    data = log_with(lambda payload: payload)
-    check_unseen(data, "records", Limits(batch_bytes=300_000))
-    assert "size limit" in LOST
 
 
 @pytest.mark.compiled_only

@@ -11,15 +11,16 @@ from kfbench.batches import BatchFields
 from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.migration import ask, subjects
-from kfbench.migration.ask import Migration, migrate
-from kfbench.migration.bills import ONLY_CPU, Prices, Traffic, bill, load
+from kfbench.migration.ask import ONLY_CPU, Migration, migrate
+from kfbench.migration.bills import load
 from kfbench.migration.plans import PLANS, Plan, matrix
-from kfbench.migration.subjects import Sample, Subject, codec_of, find_logs, log_subject
+from kfbench.migration.subjects import SampleLimits, Subject, codec_of, find_logs, log_subject
 from kfbench.migration.text import migration_text, phase_matrix
+from kfbench.money import Prices, Traffic
 from tests.recorded import FOLDER
 
 V3 = PLANS["v3"]
-SEVEN = Sample(size_bytes=1 << 20, batches=7)
+SEVEN = SampleLimits(size_bytes=1 << 20, batches=7)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
     for price, each in ((Prices(), subject.by_bill), (ONLY_CPU, subject.by_cpu)):
         then = load(V3, V3.phase("before"), subject.costs, Traffic(old_producers=1, old_consumers=1))
         now = load(V3, V3.phase("phase 2"), subject.costs, Traffic(old_consumers=0))
-        saved = bill(then, Traffic(), price).total - bill(now, Traffic(), price).total
+        saved = then.bill(Traffic(), price).total - now.bill(Traffic(), price).total
         assert each.saved_without == pytest.approx(saved)
 
 
@@ -64,7 +65,7 @@ def test_text_and_json_have_the_same_numbers(found: Migration) -> None:
 def test_the_shapes_are_measured_when_no_log_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "VALUE_BYTES", (10, 100))
     monkeypatch.setattr(subjects, "BATCH_SIZES", (1, 10))
-    monkeypatch.setattr(ask, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=1_000)})
+    monkeypatch.setattr(ask, "SAMPLES", {"none": SampleLimits(size_bytes=2_000, batches=1_000)})
     shown = []
 
     def track(items: list[object], what: str) -> list[object]:
@@ -83,7 +84,7 @@ def test_the_page_shows_each_phase(plan: Plan) -> None:
     assert "```text\n" + "\n\n".join(blocks) + "\n```" in page
 
 
-def subject_of(path: Path, sample: Sample) -> Subject:
+def subject_of(path: Path, sample: SampleLimits) -> Subject:
     [(name, segments)] = find_logs([path]).topics.items()
     return log_subject(name, segments, sample)
 
@@ -97,7 +98,7 @@ def test_control_batches_are_left_out(tmp_path: Path) -> None:
     records = Records.from_lists([b"a", b"\0" * 6, b"c"], keys=[b"k", b"\0\0\0\1", b"k"], offsets=[5, 9, 20])
     control = BatchFields(is_control=[False, True, False], producer_id=7, producer_epoch=0, base_sequence=[0, -1, 1])
     data = FORMATS["v2"].encode(records, 1, batch_fields=control).data.tobytes()
-    subject = subject_of(written(tmp_path / "0.log", data), Sample(size_bytes=1 << 20, batches=2))
+    subject = subject_of(written(tmp_path / "0.log", data), SampleLimits(size_bytes=1 << 20, batches=2))
     assert len(subject.records) == len(records) - 1
     assert subject.records.shapes.offsets.tolist() == [0, 1]
     assert subject.batch_fields.rows["base_sequence"].tolist() == [0, 1]
@@ -120,7 +121,7 @@ def test_a_short_log_is_repeated(tmp_path: Path) -> None:
         batch_fields=BatchFields(producer_id=[7, 8], producer_epoch=0, base_sequence=[0, 5]),
     )
     path = written(tmp_path / "0.log", log.data.tobytes())
-    subject = subject_of(path, Sample(size_bytes=2_000, batches=100))
+    subject = subject_of(path, SampleLimits(size_bytes=2_000, batches=100))
     assert np.diff(subject.bounds).tolist() == [3, 3] * 3  # a repetition has 600 bytes
     assert subject.records.shapes.offsets.tolist() == list(range(18))
     assert subject.batch_fields.rows["producer_id"].tolist() == [7, 8] * 3
@@ -131,10 +132,10 @@ def test_no_more_of_a_log_is_read_than_is_measured(tmp_path: Path) -> None:
     log = FORMATS["v2"].encode(Records.from_lists([b"x" * 1_000] * 100), 1).data.copy()
     log[-1] ^= 1
     path = written(tmp_path / "0.log", log.tobytes())
-    subject = subject_of(path, Sample(size_bytes=5_000, batches=100))
+    subject = subject_of(path, SampleLimits(size_bytes=5_000, batches=100))
     assert len(subject.records) == 5
     at = len(log) // 100 * 99
-    subject = subject_of(path, Sample(size_bytes=1 << 20, batches=100))
+    subject = subject_of(path, SampleLimits(size_bytes=1 << 20, batches=100))
     assert [each.position for each in subject.damage[str(path)]] == [at] and len(subject.bounds) == 100
     assert subject.left_out[0].startswith(f"{len(log) - at:,} bytes of damage: batch at byte {at}: crc: ")
 
@@ -182,7 +183,7 @@ def test_logs_that_cannot_be_used(tmp_path: Path) -> None:
 def test_topics_of_a_folder_are_measured_with_the_codec_of_their_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kfbench.migration.ask.COMPRESSED", Sample(size_bytes=2_000, batches=9, rounds=3))
+    monkeypatch.setattr("kfbench.migration.ask.COMPRESSED", SampleLimits(size_bytes=2_000, batches=9, rounds=3))
     monkeypatch.setattr("kfbench.migration.ask.MOST_TOPICS", 2)
     for topic, name in (("a", "activity-gzip.log"), ("b", "activity-lz4.log"), ("c", "activity-lz4.log")):
         for partition in range(2 if topic == "c" else 1):
@@ -201,7 +202,7 @@ def test_a_log_without_records_of_a_client_has_its_size_in_the_message(tmp_path:
     empty = FORMATS["v2"].encode(Records.from_lists([]), [0, 0]).data.tobytes()
     path = written(tmp_path / "0.log", empty)
     with pytest.raises(KfbenchError, match=r"no batch of a client in 61 bytes$"):
-        subject_of(path, Sample(size_bytes=2_000, batches=9))
+        subject_of(path, SampleLimits(size_bytes=2_000, batches=9))
 
 
 def test_the_codec_of_a_topic_is_that_of_its_clients() -> None:

@@ -10,23 +10,13 @@ from math import isclose
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kfbench.errors import InvalidConfig
-from kfbench.migration.bills import (
-    GIB,
-    Bill,
-    Cost,
-    Costs,
-    Counted,
-    Load,
-    Prices,
-    Traffic,
-    bill,
-    break_even,
-    load,
-    loads,
-)
+from kfbench.formats import FORMATS
+from kfbench.migration.bills import GIB, Cost, Costs, Counted, Load, break_even, load, loads
 from kfbench.migration.plans import PLANS, Operation, Plan, operations
+from kfbench.money import DAYS_A_MONTH, Bill, Prices, Traffic, month
 
 KIP31, KIP724, V3 = (PLANS[name] for name in ("kip31", "kip724", "v3"))
 
@@ -162,9 +152,33 @@ def test_a_cost_that_was_not_measured() -> None:
 def test_a_bill_in_numbers() -> None:
     found = Load(append_cpu_s=1_800, fetch_cpu_s=1_800, in_bytes=1e9, out_bytes=2e9, disk_bytes=3e9)
     prices = Prices(cpu_core_hour=2, storage_gb_month=5, network_gb=7)
-    month = Traffic(retention_days=365.25 / 12)
-    assert bill(found, month, prices) == Bill(cpu=2, storage=15, network=21)
-    assert bill(found, month, prices).total == 38
+    a_month = Traffic(retention_days=365.25 / 12)
+    assert found.bill(a_month, prices) == Bill(cpu=2, storage=15, network=21)
+    assert found.bill(a_month, prices).total == 38
+
+
+@pytest.mark.parametrize("replication", [1, 3])
+def test_a_month_equals_the_last_phase_of_a_migration(replication: int) -> None:
+    traffic = Traffic(old_producers=0, old_consumers=0, fan_out=2, replication=replication, retention_days=5)
+    prices, plan, phase = Prices(cpu_core_hour=0), V3, V3.phases[-1]
+    free = Cost(source_bytes=GIB, target_bytes=GIB, cpu_ns=0)
+    costs = Costs(
+        codec="none", size_bytes=dict.fromkeys(FORMATS, GIB), operations=dict.fromkeys(operations(plan), free)
+    )
+    options = load(plan, phase, costs, traffic).bill(traffic, prices)
+    found = month(GIB / DAYS_A_MONTH, traffic, prices)
+    assert [found.storage, found.network] == pytest.approx([options.storage, options.network])
+
+
+def test_a_month_by_hand() -> None:
+    traffic = Traffic(fan_out=2, replication=3, retention_days=10)
+    found = month(1e9, traffic, Prices(storage_gb_month=0.1, network_gb=0.01))
+    assert found.stored_bytes == pytest.approx(30e9)
+    # In: one copy from producers, two to followers. Out: two to consumers, two to followers.
+    assert found.network_bytes == pytest.approx(7 * DAYS_A_MONTH * 1e9)
+    assert found.storage == pytest.approx(30 * 0.1)
+    assert found.network == pytest.approx(7 * DAYS_A_MONTH * 0.01)
+    assert found.total == found.storage + found.network
 
 
 # Break-even
@@ -189,7 +203,7 @@ COSTS = st.builds(
 
 def phase_bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
     found = load(V3, V3.phase(phase), costs, traffic)
-    total = bill(found, traffic, prices)
+    total = found.bill(traffic, prices)
     if counted == "everything":
         return total.total
     return total.storage + total.network + found.down_convert_cpu_s / 3600 * prices.cpu_core_hour
@@ -226,7 +240,7 @@ def test_at_the_break_even_share_both_cost_the_same(
 
 
 def load_total(costs: Costs, traffic: Traffic, prices: Prices) -> float:
-    return bill(load(V3, V3.phase("before"), costs, traffic), traffic, prices).total
+    return load(V3, V3.phase("before"), costs, traffic).bill(traffic, prices).total
 
 
 def reach(costs: Costs, traffic: Traffic, prices: Prices) -> float:
@@ -280,22 +294,6 @@ def test_the_span_of_a_break_even_follows_from_the_intervals_of_costs() -> None:
     assert whole.share is None or whole.span is None or whole.span[0] <= whole.share <= whole.span[1]
 
 
-@pytest.mark.parametrize(
-    ("price", "pays", "worst_pays"), [(1.0, "always", "always"), (2.15, "always", "below"), (4.3, "below", "below")]
-)
-def test_the_span_of_always_has_the_undecided_shares(price: float, pays: str, worst_pays: str) -> None:
-    def times(low: float, high: float, median: float = 1.0) -> Costs:
-        costs = costs_of(V3, {"v2": 1_000, "v3": 900}, {path: median * cpu_ns for path, cpu_ns in DEARER.items()})
-        each = {n: replace(c, span_ns=(low * c.cpu_ns, high * c.cpu_ns)) for n, c in costs.operations.items()}
-        return replace(costs, operations=each)
-
-    prices = Prices(cpu_core_hour=price)
-    found, worst = (break_even(V3, costs, Traffic(), prices) for costs in (times(0.5, 2), times(1, 1, median=2)))
-    assert (found.pays, worst.pays) == (pays, worst_pays)
-    # At half the CPU time the new format always pays. So it is undecided between the worst case's share and 1.
-    assert found.span == (None if worst.share is None else pytest.approx((worst.share, 1.0)))
-
-
 @given(COSTS, TRAFFICS, PRICES, st.sampled_from(["down-conversion", "everything"]), st.floats(0, 1))
 def test_outside_of_its_span_both_ends_of_the_intervals_agree(
     costs: Costs, traffic: Traffic, prices: Prices, counted: Counted, share: float
@@ -315,6 +313,6 @@ def test_refused_traffic_is_no_saving() -> None:
     costs = costs_of(KIP724, SIZES, CPU_NS)
     served, refused = (load(KIP724, KIP724.phase(name), costs, Traffic()) for name in ("3.0", "4.0"))
     assert not served.refuses and refused.refuses
-    assert bill(refused, Traffic(), Prices()).total < bill(served, Traffic(), Prices()).total
+    assert refused.bill(Traffic(), Prices()).total < served.bill(Traffic(), Prices()).total
     with pytest.raises(InvalidConfig, match=r"kip724: '4\.0' refuses a part of the traffic"):
-        break_even(replace(KIP724, goal="4.0"), costs, Traffic(), Prices())
+        break_even(structs.replace(KIP724, goal="4.0"), costs, Traffic(), Prices())

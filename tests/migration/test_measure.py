@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ import pytest
 from kfbench import Records
 from kfbench.batches import NO_FIELDS, EncodedLog
 from kfbench.broker.append import append
-from kfbench.broker.convert import Converted, convert
-from kfbench.broker.fetch import Fetched, fetch
+from kfbench.broker.convert import ConvertResult, convert
+from kfbench.broker.fetch import FetchResult, fetch
 from kfbench.broker.work import Work
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.verify import Unverified
 from kfbench.migration import measure
-from kfbench.migration.bills import Traffic, loads
+from kfbench.migration.bills import loads
 from kfbench.migration.measure import FETCH_BYTES, measure_costs
 from kfbench.migration.plans import PLANS, Operation, operations
+from kfbench.money import Traffic
 from kfbench.workloads.grid import GridPoint
 
 SAMPLE = GridPoint(batch_size=10, value_bytes=50).generate(records=60, seed=3)
@@ -86,52 +88,52 @@ def test_a_fetch_without_conversion_is_as_large_as_a_consumers() -> None:
         assert np.array_equal(given.data[:both], log.data[:both])
 
 
-def test_an_append_with_wrong_records_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other_offset(*given: object, base_offset: int, **options: object) -> object:
-        return append(*given, base_offset=base_offset + 1, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(measure, "append", other_offset)
-    with pytest.raises(Unverified, match="append v2 to v2: offsets: record 0 has 1000001, not 1000000"):
-        quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+def other_offset(*given: Any, base_offset: int, **options: Any) -> object:
+    return append(*given, base_offset=base_offset + 1, **options)
 
 
-def test_an_upgrade_to_other_records_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    others = Records.from_lists([b"other"] * 60, timestamps_ms=SAMPLE.shapes.timestamps_ms)
-    fewer = SAMPLE.records.part(0, 50)
-    for records, message in ((others, "keys, values or headers differ"), (fewer, "50 records came out, not 60")):
-        made = FORMATS["v3"].encode(records, 10)
-        wrong = Converted(data=made.data, positions=made.positions, converted_records=60, work=Work(rewritten=6))
-        monkeypatch.setattr(measure, "convert", lambda *_, wrong=wrong: wrong)
-        with pytest.raises(Unverified, match=f"upgrade v2 to v3: {message}"):
-            quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+def upgraded_to(records: Records) -> Callable[..., ConvertResult]:
+    made = FORMATS["v3"].encode(records, 10)
+    wrong = ConvertResult(data=made.data, positions=made.positions, converted_records=60, work=Work(rewritten=6))
+    return lambda *_: wrong
 
 
-def test_an_upgrade_that_changes_from_call_to_call_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+def changing() -> Callable[..., ConvertResult]:
+    """Return a conversion whose bytes differ from the second call on."""
+    reversals = chain([1], repeat(-1))
 
-    def changing(*given: Any) -> Converted:
-        calls.append(given)
+    def convert_once(*given: Any) -> ConvertResult:
         done = convert(*given)
-        return done if len(calls) == 1 else replace(done, data=done.data[::-1])
+        return replace(done, data=done.data[:: next(reversals)])
 
-    monkeypatch.setattr(measure, "convert", changing)
-    with pytest.raises(Unverified, match="upgrade v2 to v3: another call returned other bytes than the verified ones"):
+    return convert_once
+
+
+def fetch_with(**changes: Any) -> Callable[..., FetchResult]:
+    return lambda *given, **options: replace(fetch(*given, **options), **changes)
+
+
+OTHERS = Records.from_lists([b"other"] * 60, timestamps_ms=SAMPLE.shapes.timestamps_ms)
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "message"),
+    [
+        ("append", other_offset, "append v2 to v2: offsets differ: item 0 was 1000000, 1000001 was read"),
+        ("convert", upgraded_to(OTHERS), "upgrade v2 to v3: keys, values or headers differ"),
+        ("convert", upgraded_to(SAMPLE.records.part(0, 50)), "upgrade v2 to v3: 50 records came out, not 60"),
+        ("convert", changing(), "upgrade v2 to v3: another call returned other bytes than the verified ones"),
+        ("fetch", fetch_with(zero_copy=False), "zero-copy v2 to v2: the fetch was not zero-copy"),
+        ("fetch", fetch_with(zero_copy=True), "copy v2 to v2: the fetch was zero-copy"),
+        ("fetch", fetch_with(work=Work(rewritten=7)), "zero-copy v2 to v2: 7 of 7 batches were touched"),
+    ],
+)
+def test_an_operation_with_a_wrong_result_is_not_timed(
+    path: str, wrong: Callable[..., Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, path, wrong)
+    with pytest.raises(Unverified, match=message):
         quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
-
-
-def test_a_fetch_that_takes_another_way_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_changes(**changes: Any) -> Callable[..., Fetched]:
-        return lambda *given, **options: replace(fetch(*given, **options), **changes)
-
-    touched = Work(rewritten=7)
-    for changes, message in (
-        ({"zero_copy": False}, "zero-copy v2 to v2: the fetch was not zero-copy"),
-        ({"zero_copy": True}, "copy v2 to v2: the fetch was zero-copy"),
-        ({"work": touched}, "zero-copy v2 to v2: 7 of 7 batches were touched"),
-    ):
-        monkeypatch.setattr(measure, "fetch", with_changes(**changes))
-        with pytest.raises(Unverified, match=message):
-            quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
 
 
 def test_a_codec_that_a_format_does_not_have() -> None:

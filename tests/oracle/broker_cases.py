@@ -13,7 +13,7 @@ from kfbench import FORMATS, read_log
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.formats.fuzz import sealed
 from tests.oracle.client import Spec
-from tests.oracle.generate import LEVELS, MAGICS, Chunk, chunks
+from tests.oracle.generate import LEVELS, MAGICS, BatchChunk, chunks
 from tests.oracle.judge import encoded
 from tests.reference.model import Fields, Message
 from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, NOW_MS, Case
@@ -194,7 +194,7 @@ def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]
     return logs
 
 
-def _batches_of(chunk: Chunk) -> list[bytes]:
+def _batches_of(chunk: BatchChunk) -> list[bytes]:
     """Return the chunk's batches as bytes.
 
     Leave out those that Kafka's writer cannot write, because the test lets Kafka rewrite them.

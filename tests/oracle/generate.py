@@ -32,7 +32,7 @@ APPEND_TIME = NOW_MS + 123_457  # no record has this time, which would set a bit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chunk:
+class BatchChunk:
     """Batches in one format, codec and level.
 
     kafka: per batch the spec for Kafka's writer, or None if Kafka cannot write the batch.
@@ -47,7 +47,7 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.kafka)
 
-    def part(self, chosen: Sequence[int]) -> "Chunk":
+    def part(self, chosen: Sequence[int]) -> "BatchChunk":
         """Return a chunk with only the batches of these indexes."""
         case = Case(
             batches=tuple(self.case.batches[i] for i in chosen), fields=tuple(self.case.fields[i] for i in chosen)
@@ -55,7 +55,7 @@ class Chunk:
         return replace(self, case=case, kafka=tuple(self.kafka[i] for i in chosen))
 
 
-def chunks(name: str, codec: str, seed: int, batches: int, size: int = 40) -> Iterator[Chunk]:
+def chunks(name: str, codec: str, seed: int, batches: int, size: int = 40) -> Iterator[BatchChunk]:
     for number in range(-(-batches // size)):
         draw = random.Random(f"{name} {codec} {seed} {number}")
         level = draw.choice(LEVELS[codec]) if codec in LEVELS and draw.random() < 0.5 else None
@@ -64,7 +64,7 @@ def chunks(name: str, codec: str, seed: int, batches: int, size: int = 40) -> It
         asked = tuple(
             spec and spec | {"compression": codec} | ({} if level is None else {"level": level}) for *_, spec in drawn
         )
-        yield Chunk(name=name, codec=codec, level=level, case=case, kafka=asked)
+        yield BatchChunk(name=name, codec=codec, level=level, case=case, kafka=asked)
 
 
 Drawn = tuple[tuple[Message, ...], Fields, dict[str, Any] | None]

@@ -1,16 +1,21 @@
 """Write the golden vectors with Apache Kafka's own classes: `make golden`.
 
 A vector is a log (NAME.bin) and a JSON file next to it (NAME.json, its sidecar). The sidecar has the spec of the bytes
-and how Kafka reads them.
+and how Kafka reads them. To add a vector, write a sidecar with only its name, its `spec` and perhaps a `note`. If Kafka
+must refuse it, add `"error": true` (the reader) or `"refused": true` (the broker).
+
+`spec.batches` are what Kafka's writer takes (`Writer.java`). A key or value is a text, {"hex": ...}, {"repeat": text,
+"times": n}, {"json": bytes, "seed": n} or null. `spec.steps` then change the bytes. They are a broker's (BROKER_STEPS)
+or done by hand (`hand.py`).
 """
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
 
 from tests.oracle import hand
-from tests.oracle.cases import Vector, expand, vectors
 from tests.oracle.client import Kafka, Spec
 from tools import jvm
 
@@ -20,13 +25,26 @@ BROKER_CATEGORIES = ("downconvert", "compaction", "validate")
 """Categories whose last step is the broker's. Their sidecars hold its input."""
 
 
-def written(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
+def vectors() -> list[Spec]:
+    """Return the committed sidecars in the order of the index, then new ones."""
+    index = json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))
+    names = [entry["name"] for entry in index]
+    names += sorted({path.stem for path in GOLDEN.glob("*.json")} - {"index", *names})
+    return [json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8")) for name in names]
+
+
+def category_of(vector: Spec) -> str:
+    return str(vector["name"]).partition("_")[0]
+
+
+def written(kafka: Kafka, vector: Spec) -> tuple[bytes, Spec]:
     """Return the bytes of a vector and Kafka's notes. There are no bytes if Kafka's broker refuses."""
-    data, notes = kafka.write(*map(_expanded, vector.batches)), dict[str, Any]()
-    for step in vector.steps:
+    spec = vector["spec"]
+    data, notes = kafka.write(*map(_expanded, spec["batches"])), dict[str, Any]()
+    for step in spec.get("steps", ()):
         if step["op"] in BROKER_STEPS:
             options = {name: step[name] for name in step if name != "op"}
-            if vector.category in BROKER_CATEGORIES:
+            if category_of(vector) in BROKER_CATEGORIES:
                 notes = {"source": data.hex()}
             data, noted = kafka.change(step["op"], data, **options)
             notes |= noted
@@ -38,26 +56,43 @@ def written(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
 def _expanded(batch: Spec) -> Spec:
     records = [
         record
-        | {name: expand(record[name]) for name in ("key", "value")}
-        | {"headers": [[name, expand(content)] for name, content in record.get("headers", ())]}
+        | {name: _content(record[name]) for name in ("key", "value")}
+        | {"headers": [[name, _content(content)] for name, content in record.get("headers", ())]}
         for record in batch.get("records", ())
     ]
     return batch | {"records": records}
 
 
-def sidecar(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
+def _content(content: Any) -> str | None:
+    """Return a key or value as the hexadecimal that Kafka's side takes."""
+    match content:
+        case None:
+            return None
+        case str():
+            return content.encode().hex()
+        case {"hex": str(digits)}:
+            return digits
+        case {"repeat": str(text), "times": int(times)}:
+            return (text.encode() * times).hex()
+        case {"json": int(size), "seed": int(seed)}:  # compresses like a log of events
+            draw, text = random.Random(seed), ""
+            while len(text) < size:
+                event = {"user": f"u-{draw.randrange(10**5):06}", "event": draw.choice(["click", "view", "cart"])}
+                text += json.dumps(event | {"ms": draw.randrange(10**4)}) + "\n"
+            return text.encode()[:size].hex()
+    raise ValueError(content)
+
+
+def sidecar(kafka: Kafka, vector: Spec) -> tuple[bytes, Spec]:
     data, notes = written(kafka, vector)
-    if notes.get("refused", {}).get("error", "") != vector.declined:
-        raise SystemExit(f"{vector.name}: Kafka's broker says {notes.get('refused')}, not {vector.declined}")
     seen = kafka.read(data)
-    if (seen["error"] is not None) != vector.refused:
-        raise SystemExit(f"{vector.name}: Kafka's reader says {seen['error']}")
-    described: Spec = {"name": vector.name, "category": vector.category}
-    if vector.note:
-        described["note"] = vector.note
+    for name, outcome in (("refused", notes.get("refused")), ("error", seen["error"])):
+        if bool(outcome) != bool(vector.get(name)):
+            raise SystemExit(f"{vector['name']}: Kafka says {name} {outcome}, the sidecar {vector.get(name)}")
+    described = {"name": vector["name"], "category": category_of(vector)}
+    described |= {name: vector[name] for name in ("note",) if name in vector}
     described["byteExact"] = all(batch.get("compression", "none") == "none" for batch in seen["batches"])
-    spec = {"batches": vector.batches} | ({"steps": vector.steps} if vector.steps else {})
-    return data, described | notes | {"spec": spec} | seen
+    return data, described | notes | {"spec": vector["spec"]} | seen
 
 
 def text(described: Spec) -> str:
@@ -76,14 +111,11 @@ def compact(value: Any) -> str:
 
 
 def write(kafka: Kafka, folder: Path) -> int:
-    """Write all vectors and their index to `folder`. Return the number of vectors."""
-    for old in [*folder.glob("*.bin"), *folder.glob("*.json")]:
-        old.unlink()
+    """Write all vectors and their index to `folder`, which may be their own. Return the number of vectors."""
     index = []
-    for vector in vectors():
-        data, described = sidecar(kafka, vector)
-        (folder / f"{vector.name}.bin").write_bytes(data)
-        (folder / f"{vector.name}.json").write_text(text(described), encoding="utf-8")
+    for data, described in [sidecar(kafka, vector) for vector in vectors()]:
+        (folder / f"{described['name']}.bin").write_bytes(data)
+        (folder / f"{described['name']}.json").write_text(text(described), encoding="utf-8")
         names = ("name", "category", "note", "size", "sha256", "batchCount", "recordCount", "byteExact")
         entry = {name: described[name] for name in names if name in described}
         if "refused" in described:
@@ -94,7 +126,6 @@ def write(kafka: Kafka, folder: Path) -> int:
 
 
 def main() -> None:
-    GOLDEN.mkdir(parents=True, exist_ok=True)
     try:
         kafka = Kafka()
     except jvm.ToolError as error:

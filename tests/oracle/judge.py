@@ -11,27 +11,20 @@ from kfbench import FORMATS, EncodedLog, KfbenchError, read_log, write_log
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.compressed import is_exact
 from tests.oracle.client import Kafka
-from tests.oracle.generate import Chunk
+from tests.oracle.generate import KAFKAS_NAMES, BatchChunk
 from tests.reference.model import Fields
 from tests.sidecars import check_sidecar, message_of
 
 # Fields that depend on the compression library.
 COMPRESSED_ONLY = {"position", "size", "crc"}
-SIDECAR_NAMES = {
-    "producer_id": "producerId",
-    "producer_epoch": "producerEpoch",
-    "base_sequence": "baseSequence",
+SIDECAR_NAMES = {name: kafkas for name, kafkas in KAFKAS_NAMES.items() if name != "append_time_ms"} | {
     "is_transactional": "isTransactional",
     "is_control": "isControlBatch",
-    "delete_horizon_ms": "deleteHorizonMs",
-    "partition_leader_epoch": "partitionLeaderEpoch",
-    "base_offset": "baseOffset",
-    "last_offset": "lastOffset",
     "max_timestamp_ms": "maxTimestamp",
 }
 
 
-def encoded(chunk: Chunk) -> EncodedLog:
+def encoded(chunk: BatchChunk) -> EncodedLog:
     fields = batch_fields_of(chunk.case)
     log: EncodedLog = FORMATS[chunk.name].encode(
         records_of(chunk.case.messages), bounds_of(chunk.case), chunk.codec, chunk.level, batch_fields=fields
@@ -40,7 +33,7 @@ def encoded(chunk: Chunk) -> EncodedLog:
     return log
 
 
-def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
+def judge_ours(kafka: Kafka, chunk: BatchChunk) -> int:
     """Check that Kafka reads our bytes as kfbench does, and finds the drawn records and fields.
 
     Return the number of batches.
@@ -58,7 +51,7 @@ def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
     return len(chunk)
 
 
-def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chunk) -> None:
+def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: BatchChunk) -> None:
     append = fields.append_time_ms
     if append is not None and fields.max_timestamp_ms is not None:  # readers take it from the maximum timestamp
         append = fields.max_timestamp_ms
@@ -74,7 +67,7 @@ def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chun
                 assert row[kafkas] == given, field
 
 
-def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
+def judge_kafkas(kafka: Kafka, chunk: BatchChunk) -> int:
     """Check that kfbench reads what Kafka writes for the same specs, and writes the same bytes.
 
     If our compression library is not Kafka's, only the decompressed bytes must be equal. Return the number of batches.
@@ -112,7 +105,7 @@ def _columns(seen: dict[str, Any], but: Collection[str] = ()) -> list[dict[str, 
     return [{name: row[name] for name in row.keys() - COMPRESSED_ONLY - set(but)} for row in seen["batches"]]
 
 
-def disagreement(judge: Callable[[Kafka, Chunk], int], kafka: Kafka, chunk: Chunk) -> str:
+def disagreement(judge: Callable[[Kafka, BatchChunk], int], kafka: Kafka, chunk: BatchChunk) -> str:
     """Describe the failure of a chunk: the shortest description of a batch that fails alone, or of the whole chunk."""
     found = []
     for one in [chunk.part([i]) for i in range(len(chunk))] + [chunk]:

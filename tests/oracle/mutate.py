@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kfbench.codecs import CODECS, LEGACY_LZ4, codec_of
 from tests.compressed import HEADER_BYTES
 from tests.formats.fuzz import INTERESTING, sealed
-from tests.oracle.generate import Chunk, chunks
+from tests.oracle.generate import BatchChunk, chunks
 from tests.oracle.judge import encoded
 
 SMALL_BYTES = 600
@@ -25,7 +25,7 @@ def mutants(name: str, codec: str, seed: int, count: int) -> Iterator[bytes]:
         yield mutant if draw.random() < 0.8 else draw.choice(pool) + mutant + draw.choice(pool)
 
 
-def _batches(chunk: Chunk) -> Iterator[bytes]:
+def _batches(chunk: BatchChunk) -> Iterator[bytes]:
     log = encoded(chunk)
     for start, end in zip(log.positions[:-1].tolist(), log.positions[1:].tolist(), strict=True):
         if start < end:

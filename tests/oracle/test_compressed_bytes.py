@@ -1,8 +1,6 @@
 """Compare our compressed payloads with Kafka's: how many batches have equal bytes, and the total sizes."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -13,7 +11,7 @@ from kfbench.codecs import CODECS
 from kfbench.records import Records
 from kfbench.workloads import WORKLOADS
 from tests.common import messages_of
-from tests.compressed import MOST_OFF, is_exact, payloads
+from tests.compressed import MOST_OFF, TEXT, is_exact, payloads
 from tests.oracle.client import Kafka
 from tests.oracle.generate import LEVELS, record_spec
 from tests.recorded import FOLDER, NAMES
@@ -21,31 +19,9 @@ from tests.recorded import FOLDER, NAMES
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 DEPTHS = {"1 record per batch": 1, "10 records per batch": 10, "100 records per batch": 100}
-SOURCES = ("recorded", *DEPTHS)
 WORKLOAD_RECORDS, LARGE_RECORDS = 300, 12  # values of the workload large-payload have at least 100 KB
 AT_ONCE = 50  # batches per request to the JVM
 LIBRARIES = {"gzip": None, "snappy": "snappy-java", "lz4": "lz4-java", "zstd": "zstd-jni"}  # Kafka's, as jars
-TEXT = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(5000))
-
-
-@dataclass(kw_only=True)
-class Totals:
-    """Number of batches of one codec and source, of equal ones, and the compressed bytes of both sides."""
-
-    batches: int = 0
-    identical: int = 0
-    our_bytes: int = 0
-    kafkas_bytes: int = 0
-
-    @property
-    def off(self) -> float:
-        return self.our_bytes / self.kafkas_bytes - 1
-
-    def add(self, ours: bytes, kafkas: bytes) -> None:
-        self.batches += 1
-        self.identical += ours == kafkas
-        self.our_bytes += len(ours)
-        self.kafkas_bytes += len(kafkas)
 
 
 def sources(source: str) -> Iterator[tuple[Records, list[int]]]:
@@ -62,33 +38,6 @@ def sources(source: str) -> Iterator[tuple[Records, list[int]]]:
             yield records, [*range(0, len(records), DEPTHS[source]), len(records)]
 
 
-@pytest.fixture(scope="module")
-def totals(notes: list[str]) -> Callable[[Kafka, str, str], Totals]:
-    """Return a function that compresses all batches of a source with our codec and with Kafka's builder.
-
-    It runs once per version of Kafka, codec and source, and adds a line to the summary.
-    """
-
-    @cache
-    def compare(kafka: Kafka, codec: str, source: str) -> Totals:
-        found = Totals()
-        for records, bounds in sources(source):
-            ours = payloads(bytes(FORMATS["v2"].encode(records, bounds, codec)))
-            for (*_, our), (*_, kafkas) in zip(ours, payloads(written(kafka, records, bounds, codec)), strict=True):
-                found.add(our, kafkas)
-        library = LIBRARIES[codec]
-        theirs = f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
-        libraries = f"{CODECS[codec].version} compared with {theirs}"
-        notes.append(
-            f"{codec}, {source}: {found.identical:,} of {found.batches:,} batches are Kafka's bytes "
-            f"({found.identical / found.batches:.1%}), the total {found.our_bytes:,} of {found.kafkas_bytes:,} bytes "
-            f"({found.off:+.4%}); {libraries}"
-        )
-        return found
-
-    return compare
-
-
 def written(kafka: Kafka, records: Records, bounds: list[int], codec: str) -> bytes:
     """Return the batches that Kafka's builder writes for these records and bounds."""
     messages = messages_of(records)
@@ -103,16 +52,27 @@ def written(kafka: Kafka, records: Records, bounds: list[int], codec: str) -> by
     return b"".join(kafka.write(*specs[at : at + AT_ONCE]) for at in range(0, len(specs), AT_ONCE))
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", ["recorded", *DEPTHS])
 @pytest.mark.parametrize("codec", LIBRARIES)
-def test_sizes_are_close_to_kafkas(
-    kafka: Kafka, totals: Callable[[Kafka, str, str], Totals], codec: str, source: str
-) -> None:
-    found = totals(kafka, codec, source)
-    assert found.batches >= len(WORKLOADS)
+def test_sizes_are_close_to_kafkas(kafka: Kafka, notes: list[str], codec: str, source: str) -> None:
+    """Compress all batches of a source with our codec and with Kafka's builder. Add a line to the summary."""
+    pairs: list[tuple[bytes, bytes]] = []
+    for records, bounds in sources(source):
+        both = (bytes(FORMATS["v2"].encode(records, bounds, codec)), written(kafka, records, bounds, codec))
+        pairs += zip(*([payload for *_, payload in payloads(log)] for log in both), strict=True)
+    identical = sum(ours == kafkas for ours, kafkas in pairs)
+    our_bytes, kafkas_bytes = (sum(map(len, side)) for side in zip(*pairs, strict=True))
+    off, library = our_bytes / kafkas_bytes - 1, LIBRARIES[codec]
+    theirs = f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
+    notes.append(
+        f"{codec}, {source}: {identical:,} of {len(pairs):,} batches are Kafka's bytes ({identical / len(pairs):.1%}), "
+        f"the total {our_bytes:,} of {kafkas_bytes:,} bytes ({off:+.4%}); "
+        f"{CODECS[codec].version} compared with {theirs}"
+    )
+    assert len(pairs) >= len(WORKLOADS)
     if is_exact(codec, kafka.libraries):
-        assert found.identical == found.batches
-    assert abs(found.off) <= MOST_OFF[codec]
+        assert identical == len(pairs)
+    assert abs(off) <= MOST_OFF[codec]
 
 
 @pytest.mark.parametrize("codec", LEVELS)

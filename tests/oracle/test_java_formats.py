@@ -17,7 +17,7 @@ from kfbench.formats import FORMATS
 from tests.common import batch_fields_of, bounds_of, messages_of, records_of, reference_decode
 from tests.formats.fuzz import sealed
 from tests.oracle.generate import KAFKAS_NAMES, chunks, record_spec
-from tests.reference.model import Batch, Fields, Message
+from tests.reference.model import Batch, Message
 from tests.research.columnar.cases import drawn
 from tests.strategies import Case
 from tools import java_formats
@@ -62,24 +62,11 @@ def golden() -> tuple[Case, ...]:
     kept = [batch for batch in batches if batch.messages or batch.magic > 1]
     parts = [kept[first : first + AT_ONCE] for first in range(0, len(kept), AT_ONCE)]
     return tuple(
-        Case(batches=tuple(tuple(batch.messages) for batch in part), fields=tuple(map(fields_of, part)))
+        Case(
+            batches=tuple(tuple(batch.messages) for batch in part),
+            fields=tuple(batch.fields(base_timestamp_ms=None) for batch in part),
+        )
         for part in parts
-    )
-
-
-def fields_of(batch: Batch) -> Fields:
-    return Fields(
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        base_sequence=batch.base_sequence,
-        is_transactional=batch.is_transactional,
-        is_control=batch.is_control,
-        append_time_ms=batch.append_time_ms if batch.is_append_time else None,
-        delete_horizon_ms=batch.delete_horizon_ms,
-        partition_leader_epoch=batch.partition_leader_epoch,
-        base_offset=batch.base_offset,
-        last_offset=batch.last_offset,
-        max_timestamp_ms=batch.max_timestamp_ms,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from kfbench.measure.cell import axes_of
 from kfbench.present.declaration import TableView
-from kfbench.present.engine import BuiltTable, Source
+from kfbench.present.engine import BuiltTable, TableSource
 from kfbench.present.rows import Rows, Runs
 from kfbench.present.table import Cell, Table
 from kfbench.workloads.grid import GridPoint
@@ -67,7 +67,7 @@ def built(made: Rows | Iterable[Row], /, **view: Any) -> BuiltTable:
     """Return the table `made` of a declaration. A metric may be its name alone."""
     metrics = [{"metric": each} if isinstance(each, str) else each for each in view.pop("metrics", ["size"])]
     words = {"name": "made", "caption": "", "rows": ["batch_size"], "columns": ["format"], **view, "metrics": metrics}
-    source = Source(rows=made if isinstance(made, Rows) else rows_of(made))
+    source = TableSource(rows=made if isinstance(made, Rows) else rows_of(made))
     return BuiltTable(msgspec.convert(words, TableView), source, "made.toml")
 
 

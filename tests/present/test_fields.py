@@ -6,7 +6,7 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.present.engine import BuiltTable
-from kfbench.present.fields import FORMATS, Unmeasured, filled
+from kfbench.present.fields import FORMATS, Unmeasured, fill_fields
 from tests.present.made import built, cells, counted, failed, rows_of, timed
 
 PLACE: Final = "made.toml: section one"
@@ -50,7 +50,7 @@ FIELDS: Final = [
 
 
 def fill(text: str, tables: dict[str, BuiltTable] = TABLES) -> str:
-    return filled(text, tables, PLACE)
+    return fill_fields(text, tables, PLACE)
 
 
 @pytest.mark.parametrize(("field", "words"), FIELDS)

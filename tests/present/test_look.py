@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from kfbench.present import look
 from kfbench.present.calculator.data import SCRIPTS
-from kfbench.present.compact import compact_script, compact_tables
-from kfbench.present.page import PAGE_SCRIPTS, SHARED_SCRIPTS, TEMPLATES
+from kfbench.present.page import PAGE_SCRIPTS, SHARED_SCRIPTS, TEMPLATES, compact_script, compact_tables
 
 # Colour blindness by Machado, Oliveira and Fernandes 2009, severity 1.0, linear RGB.
 SIGHT = {

@@ -10,7 +10,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.present.declaration import PresetView
 from kfbench.present.engine import BuiltTable
 from kfbench.present.table import Interval
-from kfbench.present.views import plain_table, preset_json, rows_of, shown, sparse, view_json
+from kfbench.present.views import chip_words, plain_table, preset_json, rows_of, sparse, view_json
 from tests.present.made import built, counted, timed
 
 KEYS: Final = ["format", "batch_size", "with_codec"]
@@ -56,7 +56,7 @@ def test_columns_times_their_scale_are_the_cells_of_the_table() -> None:
     assert made.table is not None and {len(each) for each in found["columns"].values()} == {len(made.table.rows)}
     for at, (row, key) in enumerate(zip(made.table.rows, made.shown_keys, strict=True)):
         for name, value in zip(KEYS, key, strict=True):
-            assert found["dims"][name]["values"][found["columns"][name][at]] == shown(name, value)
+            assert found["dims"][name]["values"][found["columns"][name][at]] == chip_words(name, value)
         for name, cell in zip(("size", "encode", "ratio"), row[len(KEYS) :], strict=True):
             ends = (cell.median, cell.low, cell.high) if isinstance(cell, Interval) else (cell,)
             for part, end in zip(("", "_low", "_high"), ends, strict=False):

@@ -6,7 +6,7 @@ it reads the batches to clean: it collects the last offset of each key, and deci
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.reference.model import Batch, Fields, Message
 
@@ -14,7 +14,7 @@ ABORT, COMMIT = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class CleanedBatch:
     """A batch of the compacted log: copied unchanged, or rebuilt from `messages` and `fields`."""
 
     source: int  # index of the batch in the source log
@@ -24,7 +24,7 @@ class Kept:
 
 
 @dataclass(kw_only=True)
-class Producer:
+class ProducerState:
     epoch: int
     last_data_offset: int | None = None
 
@@ -74,7 +74,7 @@ def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
     return sorted(aborted)
 
 
-class Transactions:
+class TransactionStates:
     """Tracks which transactions are open, aborted or committed while the cleaner reads batch after batch."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
@@ -106,11 +106,11 @@ class Transactions:
         return False
 
 
-def _producers(batches: Sequence[Batch]) -> dict[int, Producer]:
-    found: dict[int, Producer] = {}
+def _producers(batches: Sequence[Batch]) -> dict[int, ProducerState]:
+    found: dict[int, ProducerState] = {}
     for batch in batches:
         if batch.producer_id >= 0:
-            producer = found.setdefault(batch.producer_id, Producer(epoch=batch.producer_epoch))
+            producer = found.setdefault(batch.producer_id, ProducerState(epoch=batch.producer_epoch))
             if producer.epoch != batch.producer_epoch:
                 producer.epoch, producer.last_data_offset = batch.producer_epoch, None
             if not batch.is_control:
@@ -129,17 +129,17 @@ def clean(
     has_horizon: bool,
     has_empty_batches: bool,
     is_tagged: bool = False,
-) -> list[Kept]:
+) -> list[CleanedBatch]:
     end = round_end(batches, end_offset)
     cleaned, producers = batches[:end], _producers(batches)
     latest: dict[bytes, int] = {}
-    transactions = Transactions(batches)
+    transactions = TransactionStates(batches)
     for batch in cleaned:
         if not transactions.can_discard(batch) and not batch.is_control:
             latest |= {message.key: message.offset for message in batch.messages if message.key is not None}
 
-    kept: list[Kept] = []
-    transactions = Transactions(batches)
+    kept: list[CleanedBatch] = []
+    transactions = TransactionStates(batches)
     for number, batch in enumerate(cleaned):
         can_discard = transactions.can_discard(batch)
         has_expired = not keep_legacy_tombstones
@@ -165,36 +165,29 @@ def clean(
             asks = any(message.value is None for message in survivors) or (can_discard and batch.is_control)
             gets_horizon = has_horizon and asks and batch.delete_horizon_ms is None
             if len(survivors) == len(batch.messages) and not gets_horizon:
-                kept.append(Kept(source=number, copied=True))
+                kept.append(CleanedBatch(source=number, copied=True))
                 continue
             horizon = now_ms + delete_retention_ms if gets_horizon else batch.delete_horizon_ms
             kept.append(rebuilt(number, batch, survivors, horizon, is_tagged))
         elif retain_empty and has_empty_batches:
             kept.append(emptied(number, batch, is_tagged))
-    return kept + [Kept(source=number, copied=True) for number in range(end, len(batches))]
+    return kept + [CleanedBatch(source=number, copied=True) for number in range(end, len(batches))]
 
 
 def _fields(batch: Batch, is_tagged: bool, **given: int | None) -> Fields:
-    append_time_ms: int | None = batch.append_time_ms
-    if append_time_ms == -1 and not batch.is_append_time:
-        append_time_ms = None
-    return Fields(
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        base_sequence=batch.base_sequence,
-        is_transactional=batch.is_transactional,
-        is_control=batch.is_control,
-        append_time_ms=append_time_ms,
-        timestamp_type=int(batch.is_append_time) if is_tagged else None,
-        partition_leader_epoch=batch.partition_leader_epoch,
-        base_offset=batch.base_offset if batch.magic >= 2 else None,
-        last_offset=batch.last_offset if batch.magic >= 2 else None,
-        tagged_fields=batch.tagged_fields,
-        **given,
-    )
+    unset = dict.fromkeys(("delete_horizon_ms", "base_timestamp_ms", "max_timestamp_ms"))
+    if batch.magic < 2:
+        unset |= dict.fromkeys(("base_offset", "last_offset"))
+    if is_tagged:
+        has_time = batch.append_time_ms != -1 or batch.is_append_time
+        given["append_time_ms"] = batch.append_time_ms if has_time else None
+        given["timestamp_type"] = int(batch.is_append_time)
+    return batch.fields(**unset | given)
 
 
-def rebuilt(number: int, batch: Batch, survivors: Sequence[Message], horizon: int | None, is_tagged: bool) -> Kept:
+def rebuilt(
+    number: int, batch: Batch, survivors: Sequence[Message], horizon: int | None, is_tagged: bool
+) -> CleanedBatch:
     """Return a batch with the surviving messages.
 
     Under append time, Kafka's builder gives them the time that a consumer sees. Tagged formats store both times.
@@ -202,20 +195,11 @@ def rebuilt(number: int, batch: Batch, survivors: Sequence[Message], horizon: in
     times = [message.timestamp_ms for message in survivors]
     if batch.is_append_time and not is_tagged:
         times = [batch.append_time_ms] * len(survivors)
-    messages = tuple(
-        Message(
-            offset=message.offset,
-            timestamp_ms=time,
-            key=message.key,
-            value=message.value,
-            headers=message.headers,
-        )
-        for message, time in zip(survivors, times, strict=True)
-    )
+    messages = tuple(replace(message, timestamp_ms=time) for message, time in zip(survivors, times, strict=True))
     fields = _fields(batch, is_tagged, delete_horizon_ms=horizon)
-    return Kept(source=number, copied=False, messages=messages, fields=fields)
+    return CleanedBatch(source=number, copied=False, messages=messages, fields=fields)
 
 
-def emptied(number: int, batch: Batch, is_tagged: bool) -> Kept:
+def emptied(number: int, batch: Batch, is_tagged: bool) -> CleanedBatch:
     given = {"base_timestamp_ms": -1, "max_timestamp_ms": batch.max_timestamp_ms}
-    return Kept(source=number, copied=False, fields=_fields(batch, is_tagged, **given))
+    return CleanedBatch(source=number, copied=False, fields=_fields(batch, is_tagged, **given))

@@ -23,7 +23,7 @@ known: dict[int, bytes] = {}
 """The dictionaries of the reference readers by number. A test puts its own here."""
 
 
-class Stored(NamedTuple):
+class StoredDictionary(NamedTuple):
     number: int
     data: bytes
 
@@ -112,11 +112,11 @@ def stored_value(number: int, dictionary: bytes) -> bytes:
     return struct.pack(">hi", 0, number) + digest + bytes(cramjam.zstd.compress(dictionary, 19))
 
 
-def read_stored(key: bytes, value: bytes) -> Stored:
+def read_stored(key: bytes, value: bytes) -> StoredDictionary:
     version, number = struct.unpack_from(">hi", value)
     data = bytes(cramjam.zstd.decompress(value[38:]))
     if key[:4] != KEY or version or number < 1 or not 8 <= len(data) <= MOST_BYTES:
         raise RefusedError("dictionary record")
     if hashlib.sha256(data).digest() != value[6:38]:
         raise RefusedError("SHA-256")
-    return Stored(number, data)
+    return StoredDictionary(number, data)

@@ -95,7 +95,7 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
     return wrapper(name, codec, messages, codecs.compress(codec, inner_set(name, messages, fields), 1), fields)
 
 
-class Entry(NamedTuple):
+class EnrichedEntry(NamedTuple):
     """A decoded message. end: the byte position after it."""
 
     crc: int
@@ -109,7 +109,7 @@ class Entry(NamedTuple):
         return self.attributes & 15
 
 
-def _read_entry(data: bytes, at: int) -> Entry:
+def _read_entry(data: bytes, at: int) -> EnrichedEntry:
     reader = Reader(data, at)
     offset, size = reader.unpack("qi")
     if size < SMALLEST:
@@ -129,7 +129,7 @@ def _read_entry(data: bytes, at: int) -> Entry:
     message = Message(offset=offset, timestamp_ms=timestamp, key=key, value=value)
     if kind in CONTROL:
         check_control([message])
-    return Entry(crc, attributes, tags, message, reader.at)
+    return EnrichedEntry(crc, attributes, tags, message, reader.at)
 
 
 def _read_field(reader: Reader) -> bytes | None:

@@ -3,8 +3,10 @@
 import struct
 from dataclasses import dataclass
 
+import cramjam
+from xxhash import xxh32_intdigest as xxh32
+
 from tests.reference.model import RefusedError
-from tests.reference.xxh32 import xxh32
 
 MAGIC = bytes.fromhex("04224d18")
 STORED = 1 << 31
@@ -43,8 +45,7 @@ def read_frame(data: bytes) -> Frame:
     """Return the content of the first frame. As in Kafka's reader, later bytes are ignored."""
     if data[:4] != MAGIC or len(data) < 7:
         raise RefusedError("no lz4 frame")
-    flags, sizes = data[4], data[5]
-    at = 6
+    flags, block_max_bytes, at = data[4], 1 << 8 + 2 * (data[5] >> 4 & 7), 6
     if flags >> 6 != 1 or flags & 0b1:
         raise RefusedError(f"lz4 flags {flags:#04x}")
     if flags & 0b1000:
@@ -52,7 +53,7 @@ def read_frame(data: bytes) -> Frame:
     descriptor = data[4:at]
     checksum = data[at]
     at += 1
-    blocks: list[bytes] = []
+    blocks, plain = list[bytes](), bytearray(block_max_bytes)
     while True:
         if len(data) - at < 4:
             raise RefusedError("lz4 frame without an end mark")
@@ -69,13 +70,19 @@ def read_frame(data: bytes) -> Frame:
             if struct.unpack_from("<I", data, at)[0] != xxh32(block):
                 raise RefusedError("lz4 block checksum")
             at += 4
-        blocks.append(block if size & STORED else _block(block))
+        if not size & STORED:
+            try:
+                size = cramjam.lz4.decompress_block_into(block, plain, output_len=block_max_bytes)
+            except cramjam.DecompressionError as error:
+                raise RefusedError(f"lz4 block: {error}") from None
+            block = bytes(plain[:size])
+        blocks.append(block)
     content = b"".join(blocks)
     if flags & 0b100 and struct.unpack_from("<I", data, at)[0] != xxh32(content):
         raise RefusedError("lz4 content checksum")
     return Frame(
         data=content, block_independent=bool(flags & 0b100000), has_content_checksum=bool(flags & 0b100),
-        block_max_bytes=1 << (8 + 2 * (sizes >> 4 & 7)), block_bytes=[len(block) for block in blocks],
+        block_max_bytes=block_max_bytes, block_bytes=[len(block) for block in blocks],
         header_checksum=checksum, descriptor=descriptor,
     )  # fmt: skip
 
@@ -87,32 +94,3 @@ def decompress(data: bytes, magic: int) -> bytes:
     if magic > 0 and frame.header_checksum != header_checksum(frame.descriptor, magic):
         raise RefusedError("lz4 header checksum")
     return frame.data
-
-
-def _length(data: bytes, at: int, value: int) -> tuple[int, int]:
-    if value == 15:
-        while True:
-            value += data[at]
-            at += 1
-            if data[at - 1] != 255:
-                break
-    return value, at
-
-
-def _block(data: bytes) -> bytes:
-    out = bytearray()
-    at = 0
-    while at < len(data):
-        token = data[at]
-        literals, at = _length(data, at + 1, token >> 4)
-        out += data[at : at + literals]
-        at += literals
-        if at >= len(data):
-            break
-        distance = int.from_bytes(data[at : at + 2], "little")
-        length, at = _length(data, at + 2, token & 15)
-        if not 0 < distance <= len(out):
-            raise RefusedError(f"match {distance} bytes back at {len(out)}")
-        for _ in range(length + 4):
-            out.append(out[-distance])
-    return bytes(out)

@@ -2,8 +2,8 @@
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 NO_TIMESTAMP = -1
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd", "zstd-dictionary")
@@ -117,6 +117,12 @@ class Batch:
         if self.base_sequence == -1:
             return -1
         return increment_sequence(self.base_sequence, self.last_offset - self.base_offset)
+
+    def fields(self, **changed: Any) -> Fields:
+        """Return the header fields with which a writer makes this batch again."""
+        own = {each.name: getattr(self, each.name) for each in fields(Fields) if hasattr(self, each.name)}
+        own["append_time_ms"] = self.append_time_ms if self.is_append_time else None
+        return Fields(**own | changed)
 
     def read_timestamps_ms(self) -> list[int]:
         """Return the timestamps that a consumer sees: the append time, or those of the records."""

@@ -19,7 +19,7 @@ from tests.reference.varint import Reader, unsigned, zigzag
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
-class Section(NamedTuple):
+class RecordsSection(NamedTuple):
     """Decoded records. record_sizes: bytes per record, including its length field."""
 
     messages: list[Message]
@@ -107,11 +107,11 @@ class Layout:
             out += self.number(len(body)) + body
         return out
 
-    def read(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Section:
+    def read(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> RecordsSection:
         """Read `raw` as exactly `count` records. Raise RefusedError if bytes are left."""
         if self.headers_first:
             return self._read_headers_first(raw, count, base_offset, base_timestamp_ms)
-        reader, section = Reader(raw), Section([], [])
+        reader, section = Reader(raw), RecordsSection([], [])
         for _ in range(count):
             start = reader.at
             body = reader.part(self.read_number(reader))
@@ -134,8 +134,8 @@ class Layout:
                 payload += key.encode() + (value or b"")
         return unsigned(len(metadata)) + metadata + payload
 
-    def _read_headers_first(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Section:
-        payload, section = Reader(raw), Section([], [])
+    def _read_headers_first(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> RecordsSection:
+        payload, section = Reader(raw), RecordsSection([], [])
         metadata = payload.part(payload.number())
         for _ in range(count):
             start = metadata.at + payload.at

@@ -83,7 +83,7 @@ def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, code
     return wrapper(magic, codec, messages, codecs.compress(codec, inner_set(magic, messages, fields), magic), fields)
 
 
-class Entry(NamedTuple):
+class LegacyEntry(NamedTuple):
     """A decoded message. end: the byte position after it."""
 
     crc: int
@@ -94,7 +94,7 @@ class Entry(NamedTuple):
     end: int
 
 
-def _read_entry(data: bytes, at: int) -> Entry:
+def _read_entry(data: bytes, at: int) -> LegacyEntry:
     reader = Reader(data, at)
     offset, size = reader.unpack("qi")
     if size < SMALLEST[0]:
@@ -108,7 +108,7 @@ def _read_entry(data: bytes, at: int) -> Entry:
     (timestamp_ms,) = body.unpack("q") if magic else (NO_TIMESTAMP,)
     key, value = _read_field(body), _read_field(body)  # Kafka ignores bytes after the value
     message = Message(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)
-    return Entry(crc, magic, attributes, timestamp_ms, message, reader.at)
+    return LegacyEntry(crc, magic, attributes, timestamp_ms, message, reader.at)
 
 
 def _read_field(reader: Reader) -> bytes | None:

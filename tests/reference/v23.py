@@ -30,7 +30,7 @@ from tests.reference.model import (
     flag_bits,
     signed,
 )
-from tests.reference.records import Headers, Layout, Section, common_headers
+from tests.reference.records import Headers, Layout, RecordsSection, common_headers
 from tests.reference.varint import Reader, zigzag
 
 NO_RECORD_ATTRIBUTES = 1 << 7
@@ -114,7 +114,7 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
     return batch(name, messages, fields, codec, payload)
 
 
-class Span(NamedTuple):
+class HeaderSpan(NamedTuple):
     """Header fields of offsets, timestamps and producer, up to the record count."""
 
     last_delta: int
@@ -124,7 +124,7 @@ class Span(NamedTuple):
     record_count: int
 
 
-def _read_span(reader: Reader, magic: int, attributes: int) -> Span:
+def _read_span(reader: Reader, magic: int, attributes: int) -> HeaderSpan:
     if magic == 2:
         last_delta, base_ms, max_ms = reader.unpack("iqq")
         producer = reader.unpack("qhi")
@@ -140,7 +140,7 @@ def _read_span(reader: Reader, magic: int, attributes: int) -> Span:
     (count,) = reader.unpack("i")
     if attributes & 7 > 5 or count < 0:
         raise RefusedError(f"codec {attributes & 7}, count {count}")
-    return Span(last_delta, base_ms, max_ms, (producer[0], producer[1], producer[2]), count)
+    return HeaderSpan(last_delta, base_ms, max_ms, (producer[0], producer[1], producer[2]), count)
 
 
 class Tagged(NamedTuple):
@@ -174,7 +174,7 @@ def decode_one(data: bytes, at: int) -> Batch:
     (attributes,) = reader.unpack("H")
     span, layout = _read_span(reader, magic, attributes), _layout(magic, attributes)
     tagged = _read_tagged(reader, layout) if magic == 3 and attributes & TAGGED else Tagged(None, (), {})
-    raw, section = reader.rest(), Section([], [])  # with a record count of 0, later bytes are ignored
+    raw, section = reader.rest(), RecordsSection([], [])  # with a record count of 0, later bytes are ignored
     if span.record_count:
         raw = codecs.decompress(CODEC_NAMES[attributes & 7], raw, 2)
         section = layout.read(raw, span.record_count, base_offset, span.base_timestamp_ms)

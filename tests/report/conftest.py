@@ -1,17 +1,35 @@
 """Small runs for all report tests. Reports join no shipped runs, whose pages take long to draw."""
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+import pyarrow.parquet as pq
 import pytest
 
 from kfbench.present.rows import Runs
 from kfbench.report import joined
+from kfbench.report.build import Report
+from kfbench.report.files import report_of
 from kfbench.report.joined import runs_of
-from kfbench.store import Run
-from tests.report.broker_rows import broker_rows
+from kfbench.store import Run, open_run
 from tests.report.workload_rows import workload_rows
 from tests.runs import measured, stored
+
+PUBLISHED: Final = Path(__file__).parents[2] / "reports" / "2026-11-24.20"
+
+
+def broker_rows() -> list[dict[str, Any]]:
+    """Return the rows of broker paths on the grid of the published run."""
+    where = [("kind", "=", "broker"), ("workload", "=", "grid")]
+    rows: list[dict[str, Any]] = pq.read_table(PUBLISHED / "measurements.parquet", filters=where).to_pylist()
+    return rows
+
+
+@pytest.fixture(scope="session")
+def published() -> Report:
+    """Return the report of the published run, for modules that join the shipped runs: it takes seconds."""
+    return report_of(open_run(PUBLISHED))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,5 +60,5 @@ def whole(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Return made-up rows of broker paths."""
+    """Return the published rows of broker paths."""
     return runs_of(stored(tmp_path_factory.mktemp("broker"), broker_rows()), {})

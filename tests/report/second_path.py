@@ -158,12 +158,10 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 def recomputed(folder: Path, peers_file: Path = DATASETS / "peers" / "cpu.json") -> dict[str, Numbers]:
     """Compute the numbers of each table: its name -> the key cells of each row -> column -> number."""
-    joined = [name for name in ("instructions", "codec-cpu") if (JOINED / name).exists()]
-    databases = {"own": connect(folder)} | {name: connect(JOINED / name) for name in joined}
+    databases = {"own": connect(folder)} | {name: connect(JOINED / name) for name in ("instructions", "codec-cpu")}
     found: dict[str, Numbers] = {}
     for table in declared():
-        if (run := table.get("run", "own")) in databases:
-            _add(found.setdefault(table["name"], {}), databases[run], table)
+        _add(found.setdefault(table["name"], {}), databases[table.get("run", "own")], table)
     add_fronts(found["pareto"], databases["own"].execute(NOISE).fetchall()[0][0])
     claims = {"kip98": kip98(), "kip931": kip931(), "kip31": kip31(), "enriched": enriched()}
     found |= claims

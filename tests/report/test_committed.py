@@ -8,7 +8,7 @@ import pytest
 
 from kfbench.report.files import files_of, report_of
 from kfbench.store import open_run
-from kfbench.sweep.definition.filter import filtered
+from kfbench.sweep.definition.filter import filter_profile
 from kfbench.sweep.definition.profile import load_profile
 from tests.runs import committed_reports, date_and_number
 
@@ -78,7 +78,7 @@ def test_the_command_of_each_section_measures_its_rows() -> None:
     profile, tried = load_profile("default"), 0
     for section in (section for page in report.pages for section in page.sections if section.command):
         tried += 1
-        chosen = filtered(profile, re.findall(r"--filter (\S+)", section.command))
+        chosen = filter_profile(profile, re.findall(r"--filter (\S+)", section.command))
         measured = {cell.cell_id for cell in chosen.cells}
         for table in (*section.tables, *section.more):
             arms = report.tables[table.name].arms

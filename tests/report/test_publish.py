@@ -3,10 +3,11 @@
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,12 +20,11 @@ from kfbench.report.build import all_views
 from kfbench.report.files import facts_of, files_of
 from kfbench.report.publish import UNPUBLISHED, newest, place_of, publish
 from kfbench.report.sources import clients
-from kfbench.store import Run, open_run
+from kfbench.store import Run, create_run, open_run
 from tests.measure.test_noise import rows as noise_rows
+from tests.report.conftest import PUBLISHED
 from tests.report.workload_rows import workload_rows
 from tests.runs import MANIFEST, stored
-
-PUBLISHED = Path(__file__).parents[2] / "reports" / "2026-11-24.20"
 
 
 @pytest.fixture(scope="module")
@@ -132,31 +132,26 @@ def test_another_report_of_that_day_gets_the_next_number_and_the_first_stays(
     assert publish(run.path, tmp_path) == second
 
 
-def test_the_newest_report_is_found_by_day_and_number(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="make report"):
-        newest(tmp_path)
-    for name in ("2026-11-21.9", "2026-11-21.10", "2026-09-30.99", ".2026-12-01.x"):
-        put_report(tmp_path / name, publish=True)
-    (tmp_path / "2027-01-01.1").mkdir()
-    assert newest(tmp_path).name == "2026-11-21.10"
-
-
 def put_report(folder: Path, **manifest: Any) -> None:
     folder.mkdir(parents=True)
     (folder / "index.html").touch()
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_what_is_not_for_publishing_is_never_the_newest_report(tmp_path: Path) -> None:
-    put_report(tmp_path / "2026-11-20.1", profile="default", publish=True)
+def test_the_newest_report_for_publishing_is_found_by_day_and_number(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="make report"):
+        newest(tmp_path)
+    for name in ("2026-11-20.9", "2026-11-20.10", "2026-09-30.99", ".2026-12-01.x"):
+        put_report(tmp_path / name, profile="default", publish=True)
     put_report(tmp_path / "2026-11-21.1", profile="smoke", publish=False)
     put_report(tmp_path / UNPUBLISHED / "2026-11-21.2", profile="default", publish=True)
     put_report(tmp_path / "2026-11-21.3", profile="smoke", filter=[])  # without the key `publish`, as older reports
     put_report(tmp_path / "2026-11-21.4", profile="default", filter=["kind=bytes"])
     (tmp_path / "2026-11-21.5").mkdir()
     (tmp_path / "2026-11-21.5" / "index.html").touch()
-    assert newest(tmp_path).name == "2026-11-20.1"
+    assert newest(tmp_path).name == "2026-11-20.10"
     put_report(tmp_path / "2026-11-21.6", profile="default", filter=[])
+    assert newest(tmp_path).name == "2026-11-21.6"
     put_report(tmp_path / "2026-11-21.7", profile="default")
     assert newest(tmp_path).name == "2026-11-21.7"
 
@@ -190,28 +185,31 @@ def test_nothing_is_left_when_rendering_or_writing_fails(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_unfinished_run_is_refused(run: Run, tmp_path: Path) -> None:
-    from kfbench.store import create_run
-
-    writer = create_run(tmp_path, MANIFEST)
+def unfinished(folder: Path, run: Run) -> Path:
+    writer = create_run(folder, MANIFEST)
     writer.add(run.table)
-    with pytest.raises(RunError, match="interrupted"):
-        publish(writer.path, tmp_path)
+    return writer.path
+
+
+def of_another_schema(folder: Path, run: Run) -> Path:
+    other = stored(folder, run.table.to_pylist()).path
+    manifest = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps(manifest | {"schema_version": 999}))
+    return other
+
+
+def without_a_number(folder: Path, run: Run) -> Path:
+    return stored(folder, [row for row in run.table.to_pylist() if row["status"] == "skipped"]).path
+
+
+REFUSED: Final = [(unfinished, "interrupted"), (of_another_schema, "999"), (without_a_number, "nothing to report")]
+
+
+@pytest.mark.parametrize(("store", "reason"), REFUSED)
+def test_a_run_without_a_report_is_refused(store: Callable[..., Path], reason: str, run: Run, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=reason):
+        publish(store(tmp_path, run), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
-
-
-def test_a_run_of_another_schema_is_refused(run: Run, rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    other = stored(tmp_path, rows)
-    manifest = json.loads((other.path / "manifest.json").read_text())
-    (other.path / "manifest.json").write_text(json.dumps(manifest | {"schema_version": 999}))
-    with pytest.raises(RunError, match="999"):
-        publish(other.path, tmp_path)
-
-
-def test_a_run_in_which_everything_failed_is_refused(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    failed = stored(tmp_path, [row for row in rows if row["status"] == "skipped"])
-    with pytest.raises(RunError, match="nothing to report"):
-        publish(failed.path, tmp_path)
 
 
 @pytest.mark.slow
@@ -244,6 +242,17 @@ def test_each_page_is_one_well_formed_file_without_a_network(pages: dict[str, st
         assert not re.search(r"@import|url\((?!#)", page)
         without = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
         assert ('id="kfbench-views"' in page) == ('id="t-preset-' in without)  # the first preset needs no script
+
+
+def test_a_plain_table_stands_under_the_words_of_its_run(pages: dict[str, str]) -> None:
+    """The rows of other implementations have those of another run."""
+    shown = set()
+    for page in (page for page in pages.values() if 'id="kfbench-views"' in page):
+        data = json.loads(page.partition('id="kfbench-views">')[2].partition("</script>")[0])
+        run = data["views"][data["presets"][0]["view"]]["run"]
+        shown.add(run)
+        assert f'<p class="meta">{run}</p>' in page.partition('<section id="views"')[2].partition("<table")[0]
+    assert len(shown) == 2
 
 
 def test_every_link_leads_somewhere(pages: dict[str, str], report: Path) -> None:

@@ -16,15 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from kfbench.present.stored_times import load_peers
-from kfbench.report.build import as_json
-from kfbench.report.files import files_of, report_of
+from kfbench.report.build import Report
+from kfbench.report.files import report_of
 from kfbench.report.sources import clients
 from kfbench.store import open_run
 from tests.report.cells import compare
+from tests.report.conftest import PUBLISHED
 from tests.report.second_path import DATASETS, recomputed, text_of
 from tests.report.second_path_times import Numbers
 
-REPORT: Final = Path(__file__).parents[2] / "reports" / "2026-11-24.20"
 JOINS: Final = True  # the tables have those of the shipped runs
 WORDS: Final = {"null": "-1"}  # words of key cells -> stored values
 CLOSE: Final = 1e-9
@@ -40,16 +40,19 @@ PEER: Final = ("kafka-go", "decode", "v2", "measure")  # and a sample of its tim
 Tables = Mapping[str, Mapping[str, Any]]  # as in tables.json
 
 
+def without_missing(report: Report) -> Tables:
+    """Return all tables of a report, as its tables.json has them, without the list of what is missing."""
+    return {name: table for name, table in json.loads(json.dumps(report.json)).items() if name != "missing"}
+
+
 @pytest.fixture(scope="module")
-def tables() -> Tables:
-    """Return all tables of the report, as its tables.json has them, without the list of what is missing."""
-    found: dict[str, Any] = json.loads(dict(files_of(open_run(REPORT)))["tables.json"])
-    return {name: table for name, table in found.items() if name != "missing"}
+def tables(published: Report) -> Tables:
+    return without_missing(published)
 
 
 @pytest.fixture(scope="module")
 def again() -> dict[str, Numbers]:
-    return recomputed(REPORT)
+    return recomputed(PUBLISHED)
 
 
 def keyed(table: Mapping[str, Any], keys: int) -> Numbers:
@@ -160,7 +163,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, dict[str,
     Return the tables of both paths.
     """
     folder = tmp_path_factory.mktemp("changed") / "report"
-    shutil.copytree(REPORT, folder)
+    shutil.copytree(PUBLISHED, folder)
     rows = pq.read_table(folder / "measurements.parquet")
     place = place_of(rows, BYTES)
     rows = with_changed(rows, "size_bytes", place, 2 * rows["size_bytes"][place].as_py())
@@ -176,9 +179,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, dict[str,
     peers.write_text(json.dumps(file), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clients, "load_peers", lambda: load_peers(peers))
-        report = report_of(open_run(folder))
-        tables = {name: as_json(each.table) for name, each in report.tables.items() if name != "missing" and each.table}
-    return json.loads(json.dumps(tables)), recomputed(folder, peers)
+        return without_missing(report_of(open_run(folder))), recomputed(folder, peers)
 
 
 @pytest.mark.slow

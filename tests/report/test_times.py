@@ -5,12 +5,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from kfbench.measure.noise import noise_facts
+from kfbench.measure.noise import ROUNDING, BasePair, base_pairs, held_out, noise_facts
 from kfbench.present import stored_times
 from kfbench.present.rows import Runs
 from kfbench.present.stored_times import AA, AGAIN, CLAIMED, OUR_OPERATIONS, OWN
+from kfbench.present.table import Interval
 from kfbench.report.build import failures
 from kfbench.report.sources import clients, noise
 from kfbench.report.sources.instructions import instructions
@@ -40,19 +43,22 @@ def test_the_control_has_a_limit_and_names_the_checksum() -> None:
     assert [noise.checksum_of(name) for name in ("enriched", "v3-of-tomorrow")] == ["CRC-32", "no known checksum"]
 
 
-def test_v2_against_itself_is_counted_by_operation(whole_noise: Runs) -> None:
-    """Encode has four intervals. Three hold 1, that of 1.2 does not; their median is 1."""
-    (row,) = noise.aa(whole_noise).to_dict("records")
-    assert (row["operation"], row["cells"], row["held"]) == ("encode", 4, 3)
-    assert (row["least"], row["median"], row["most"]) == (1.0, 1.0, 1.2)
+@pytest.mark.parametrize(("end", "held"), [(1 + ROUNDING / 2, 1), (1 - ROUNDING / 2, 1), (1 + 2 * ROUNDING, 0)])
+def test_an_interval_that_ends_at_1_holds_it(end: float, held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ratio = Interval(median=1.1, low=end, high=1.2)
+    monkeypatch.setattr(noise, "to_itself", lambda *_: pd.DataFrame({"operation": ["encode"], "ratio": [ratio]}))
+    assert noise.aa(OTHER)["held"].tolist() == [held]
+
+
+def test_v2_that_was_timed_once_is_not_counted() -> None:
     assert noise.aa(runs_of([timed("v2", [1000] * 9)])).empty
 
 
-@pytest.fixture
-def whole_noise() -> Runs:
-    rows = [timed("v2", [1000] * 9, batch) for batch in (1, 2, 5, 10)]
-    again = [timed("v2", [1200 if batch == 5 else 1000] * 9, batch, arm="aa") for batch in (1, 2, 5, 10)]
-    return runs_of([*rows, *again])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_check_of_a_run_holds_whatever_the_rounding(seed: int) -> None:
+    """All cells have the same times, so the spread of one half of them just suffices for the other half."""
+    first_ns, second_ns = np.random.default_rng(seed).normal([[1e6], [0.98e6]], 1e3, (2, 19)).astype(np.int64)
+    assert all(held_out([BasePair(second_ns, first_ns, each.row) for each in base_pairs(noise_rows())]))
 
 
 def test_each_noise_check_stands_beside_its_limit() -> None:

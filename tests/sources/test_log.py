@@ -1,30 +1,20 @@
-"""Segments and folders: every valid batch is read once, omissions are reported, memory stays bounded."""
+"""Segments: every valid batch is read once, omissions are reported, memory stays bounded."""
 
-import bz2
-import gzip
-import lzma
 import os
-import shutil
-import struct
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import crc32c
-import lz4.frame
 import numpy as np
 import pytest
-import zstandard
 
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
 from kfbench.inspection.segment import SegmentReader
-from kfbench.sources import GONE, TABLES, Chunk, find, log, part
-from kfbench.sources.folder import DEAD_LINKS, INNER_LINKS, LINK
+from kfbench.sources import GONE, Chunk, find, log, part
 from kfbench.sources.log import Segment
 from kfbench.whatif.question import Question
-from kfbench.whatif.tally_all import tally_all
+from kfbench.whatif.tally import tally_all
 from tests.formats.fuzz import sealed
 from tests.recorded import FOLDER, NAMES, facts
 
@@ -138,68 +128,6 @@ def test_a_run_that_grows_too_large_is_read_batch_by_batch(tmp_path: Path, monke
     assert all("past the limit of 30,000 bytes" in each.promise for each in damage)
 
 
-def test_a_brokers_data_dir(tmp_path: Path) -> None:
-    segments = [
-        written(tmp_path / "a" / "orders-0" / "00000000000000000000.log", "telemetry.log"),
-        written(tmp_path / "a" / "orders-0" / "00000000000000000300.log", "edges.log"),
-        written(tmp_path / "a" / "orders.eu-west-12" / "00000000000000000000.log", "edges.log"),
-        written(tmp_path / "b" / "__consumer_offsets-49" / "00000000000000000000.log", "consumer-offsets.log"),
-        written(tmp_path / "b" / "loose" / "00000000000000000000.log", "edges.log"),
-    ]
-    left_out = {
-        "a/orders-0/00000000000000000000.index": "offset indexes",
-        "a/orders-0/00000000000000000000.timeindex": "time indexes",
-        "a/orders-0/00000000000000000000.txnindex": "indexes of aborted transactions",
-        "a/orders-0/00000000000000000300.snapshot": "snapshots of producers",
-        "a/orders-0/00000000000000000000.log.deleted": "deleted segments",
-        "a/orders-0/00000000000000000000.log.cleaned": "unfinished compactions",
-        "a/orders-0/00000000000000000000.log.swap": "compactions that were not swapped in",
-        "a/orders-0/leader-epoch-checkpoint": "other files",
-        "meta.properties": "other files",
-        "a/orders-1.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-delete/00000000000000000000.log": "deleted partitions",
-        "a/orders-2.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-future/00000000000000000000.log": (
-            "replicas that move to another log dir, and are there twice"
-        ),
-        "b/orders-3.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-stray/00000000000000000000.log": "stray partitions",
-    }
-    for name in left_out:
-        written(tmp_path / name, "edges.log")
-    (tmp_path / "a" / "empty-0").mkdir()
-    found = find([tmp_path])
-    assert [part.name for part in found.parts] == [str(path) for path in segments]
-    assert [(part.topic, part.partition) for part in found.parts] == [
-        ("orders", 0), ("orders", 0), ("orders.eu-west", 12), ("__consumer_offsets", 49), ("", None),
-    ]  # fmt: skip
-    assert [part.size_bytes for part in found.parts] == [path.stat().st_size for path in segments]
-    edges_bytes = (FOLDER / "edges.log").stat().st_size
-    assert {each.path: each.reason for each in found.skipped} == {
-        (str(tmp_path / name) if ".0f6b" not in name else str((tmp_path / name).parent)): why
-        for name, why in left_out.items()
-    }
-    assert {each.size_bytes for each in found.skipped} == {edges_bytes}
-    assert not any(each.is_data for each in found.skipped)
-
-
-def test_a_folder_names_its_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path / "orders-7" / "00000000000000000000.log", "edges.log")
-    for source in (path, path.parent):
-        [part] = find([source]).parts
-        assert (part.topic, part.partition, part.unit) == ("orders", 7, "byte")
-    monkeypatch.chdir(path.parent)
-    [part] = find([path.name, path.parent, path]).parts
-    assert part.key == "orders-7/00000000000000000000.log"
-
-
-def test_a_folder_without_a_segment(tmp_path: Path) -> None:
-    written(tmp_path / "orders-0" / "00000000000000000000.index", "edges.log")
-    with pytest.raises(KfbenchError, match=r"no segment in this folder or below it \(\.log\); .*1 × offset indexes$"):
-        log.find(tmp_path)
-    path = written(tmp_path / "other" / "orders-1" / "00000000000000000000.log", "edges.log")
-    found = find([tmp_path / "orders-0", path])
-    assert [part.name for part in found.parts] == [str(path)]
-    assert [(each.path, each.is_data) for each in found.skipped] == [(str(tmp_path / "orders-0"), False)]
-
-
 def damage_of(chunks: list[Chunk]) -> list[tuple[int, int, str]]:
     return [(each.position, each.size_bytes, each.field) for chunk in chunks for each in chunk.damage]
 
@@ -238,21 +166,6 @@ def test_a_length_that_no_batch_has_is_not_read(tmp_path: Path) -> None:
     assert last.damage[0].promise == "2,147,418,124 bytes, where a batch may take 67,108,864"
 
 
-def test_an_end_that_is_cut_off_is_damage_unless_a_broker_may_be_writing_it(tmp_path: Path) -> None:
-    first, last = (tmp_path / "orders-0" / f"{i:020}.log" for i in (0, 100))
-    for path in (first, last):
-        written(path, "telemetry.log")
-        os.truncate(path, path.stat().st_size - 11)
-    at = facts("telemetry.log").positions[-2]
-    lost_bytes = first.stat().st_size - at
-    for sources in ([tmp_path], [first, last]):
-        earlier, active = (list(part.chunks()) for part in find(sources).parts)
-        assert damage_of(earlier) == [(at, lost_bytes, "length")]
-        assert not damage_of(active) and [chunk.trailing_bytes for chunk in active if chunk.trailing_bytes] == [
-            lost_bytes
-        ]
-
-
 @pytest.mark.parametrize("zeros", [5, 12, 100_000, 20 << 20])
 @pytest.mark.parametrize("is_hole", [False, True])
 def test_zeros_that_a_broker_allocated_ahead_are_no_damage(tmp_path: Path, zeros: int, is_hole: bool) -> None:
@@ -276,83 +189,6 @@ def test_a_segment_that_vanishes_raises_gone(tmp_path: Path) -> None:
     path.rename(f"{path}.deleted")
     with pytest.raises(KfbenchError, match=f"^{GONE}$"):
         list(part.chunks())
-
-
-def test_links_are_not_followed_but_reported(tmp_path: Path) -> None:
-    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
-    written(data / "orders-0" / f"{0:020}.log", "edges.log")
-    written(elsewhere / "orders-1" / f"{0:020}.log", "edges.log")
-    (data / "orders-1").symlink_to(elsewhere / "orders-1")
-    (data / "a.log").symlink_to(elsewhere / "orders-1" / f"{0:020}.log")
-    (data / "inner").symlink_to(data / "orders-0")
-    (data / "around").symlink_to(data)
-    (data / "dead.log").symlink_to(elsewhere / "nothing.log")
-    found = find([data])
-    assert [part.name for part in found.parts] == [str(data / "orders-0" / f"{0:020}.log")]
-    reported = {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped}
-    link, inner = (LINK, True), (INNER_LINKS, False)
-    assert reported == {
-        "orders-1": link, "a.log": link, "inner": inner, "around": inner, "dead.log": (DEAD_LINKS, False),
-    }  # fmt: skip
-    [part] = find([data / "orders-1"]).parts
-    assert part.topic == "orders"
-
-
-def test_tables_next_to_segments_are_reported(tmp_path: Path) -> None:
-    segment = written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
-    (tmp_path / "rows.csv").write_text("v\n1\n")
-    (tmp_path / "_rows.csv").write_text("v\n1\n")
-    found = find([tmp_path])
-    assert [part.name for part in found.parts] == [str(segment)]
-    assert {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped} == {
-        "rows.csv": (TABLES, False),
-        "_rows.csv": ("other files", False),
-    }
-    assert len(find([tmp_path, tmp_path / "rows.csv"]).parts) == 2
-
-
-def test_a_segment_of_another_replica_is_left_out(tmp_path: Path) -> None:
-    for broker in ("b1", "b2"):
-        written(tmp_path / broker / "orders-0" / f"{0:020}.log", "edges.log")
-        written(tmp_path / broker / "loose" / "a.log", "edges.log")
-    written(tmp_path / "b2" / "orders-1" / f"{0:020}.log", "edges.log")
-    for sources in ([tmp_path], [tmp_path / "b1", tmp_path / "b2"]):
-        found = find(sources)
-        assert [str(Path(part.name).relative_to(tmp_path)) for part in found.parts] == [
-            "b1/loose/a.log", f"b1/orders-0/{0:020}.log", "b2/loose/a.log", f"b2/orders-1/{0:020}.log",
-        ]  # fmt: skip
-        [replica] = found.skipped
-        assert (replica.path, replica.reason, replica.is_data) == (
-            str(tmp_path / "b2" / "orders-0" / f"{0:020}.log"), "segments of other replicas", False,
-        )  # fmt: skip
-
-
-def test_indexes_that_are_given_by_name_are_no_segments(tmp_path: Path) -> None:
-    segment = written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
-    index = written(segment.with_suffix(".index"), "edges.log")
-    found = find([segment, index])
-    assert [part.name for part in found.parts] == [str(segment)]
-    assert [(each.path, each.reason) for each in found.skipped] == [(str(index), "offset indexes")]
-    with pytest.raises(KfbenchError, match=rf"^{index}: nothing to read: offset indexes"):
-        find([index])
-
-
-def test_folders_are_left_out_by_kafkas_whole_pattern(tmp_path: Path) -> None:
-    names = ["soft-delete", "orders-1.0f6b-stray", f"orders-2.{'0f' * 16}-delete"]
-    for name in names:
-        written(tmp_path / name / f"{0:020}.log", "edges.log")
-    found = find([tmp_path])
-    assert {Path(part.name).parent.name for part in found.parts} == set(names[:2])
-    assert [each.reason for each in found.skipped] == ["deleted partitions"]
-    assert {part.key for part in found.parts} == {f"{name}/{0:020}.log" for name in names[:2]}
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_folders_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
-    written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
-    (tmp_path / "locked").mkdir(mode=0)
-    [locked] = find([tmp_path]).skipped
-    assert (locked.reason, locked.is_data) == ("Permission denied", True)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
@@ -445,44 +281,11 @@ def test_offsets_rise_from_share_to_share_and_from_segment_to_segment(
     assert (back.position, again_at.position) == (len(batch_of(5)), len(batch_of(5) + ahead))
 
 
-def packed_copies(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the name of a kind of file, and the bytes of a copy of this segment."""
-    data = path.read_bytes()
-    for name, pack in (("gzip", gzip.compress), ("bzip2", bz2.compress), ("xz", lzma.compress)):
-        yield name, pack(data)
-    yield "lz4", lz4.frame.compress(data)
-    yield "zstd", zstandard.ZstdCompressor().compress(data)
-    for name in ("zip", "tar"):
-        archive = Path(shutil.make_archive(str(path.parent.parent / name), name, path.parent))
-        yield name, archive.read_bytes()
-
-
-def redpanda_batch(offset: int, payload: bytes) -> bytes:
-    """Return a batch as Redpanda stores it: a little-endian header of 61 bytes, its checksum first."""
-    times = 1_767_225_600_000, 1_767_225_600_000
-    header = struct.pack("<iqbIhiqqqhii", 61 + len(payload), offset, 1, 7, 0, 0, *times, -1, -1, -1, 1)
-    return struct.pack("<I", crc32c.crc32c(header)) + header + payload
-
-
-def test_files_of_other_programs_are_named(tmp_path: Path) -> None:
-    segment = written(tmp_path / "t-0" / f"{0:020}.log", "telemetry.log")
-    copies = [*packed_copies(segment), ("Redpanda", b"".join(redpanda_batch(i, b"x" * 40) for i in range(9)))]
-    for name, data in copies:
-        path = tmp_path / f"{name}.log"
-        path.write_bytes(data)
-        with pytest.raises(KfbenchError, match=name):
-            chunks_of(path)
-        (source,) = tally_all(find([path]).parts, Question(arms=(("v2", "none"),))).sources
-        assert name in str(source.unreadable) and not source.batches
-    for offset in (0, 1 << 16, 1 << 40):
-        ours = tmp_path / "ours.log"
-        ours.write_bytes(batch_of(offset))
-        assert sum(len(chunk.records) for chunk in chunks_of(ours)) == 1
-    packed = tmp_path / "packed-0" / f"{0:020}.log.gz"
-    packed.parent.mkdir()
-    packed.write_bytes(gzip.compress(segment.read_bytes()))
-    with pytest.raises(KfbenchError, match="1 × packed segments"):
-        find([packed.parent])
+@pytest.mark.parametrize("offset", [0, 1 << 16, 1 << 40])
+def test_no_offset_makes_a_segment_another_kind_of_file(tmp_path: Path, offset: int) -> None:
+    path = tmp_path / "ours.log"
+    path.write_bytes(batch_of(offset))
+    assert sum(len(chunk.records) for chunk in chunks_of(path)) == 1
 
 
 def test_a_record_that_names_an_archive_is_no_archive(tmp_path: Path) -> None:

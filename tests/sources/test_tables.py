@@ -308,7 +308,7 @@ def test_one_rule_for_text(
     found = chunks(path, Columns(key="k", value="v"))
     pairs = [(b"1", b"x"), (b"2", b"y"), (b"3", b"z")]
     assert [(each.key, each.value) for each in messages(found)] == (pairs if "json" in name else pairs[1:])
-    assert not damage_of(found) and sum(each.size_bytes for each in found) == path.stat().st_size
+    assert not damage_of(found)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet", "t.csv.gz"])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from shutil import rmtree
 from typing import Any
 
 import pyarrow as pa
@@ -48,36 +49,81 @@ def test_no_bit_of_a_part_can_turn_unnoticed(tmp_path: Path) -> None:
     assert found["refused"] > 60
 
 
-def rename(rows: pa.Table, **names: str) -> pa.Table:
-    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+Damage = Callable[[Path], object]
+
+
+def part_of(run: Path) -> Path:
+    return run / "measurements" / "part-00001.parquet"
+
+
+def columns(change: Callable[[pa.Table], pa.Table]) -> Damage:
+    """Return the damage that changes the columns of a part. Arrow would read a missing column as nulls."""
+    return lambda run: pq.write_table(change(pq.read_table(part_of(run))), part_of(run))
+
+
+def manifest(**changes: Any) -> Damage:
+    return lambda run: rewrite(run, **changes)
+
+
+def manifest_text(text: str) -> Damage:
+    return lambda run: (run / "manifest.json").write_text(text)
+
+
+FOREIGN_COLUMNS: list[tuple[Damage, str]] = [
+    (
+        columns(lambda rows: rows.rename_columns(["cpu_nq" if name == "cpu_ns" else name for name in SCHEMA.names])),
+        "column cpu_nq: not of schema 1",
+    ),
+    (columns(lambda rows: rows.set_column(0, "kind", rows["seed"])), "column kind: not of schema 1"),
+    (columns(lambda rows: rows.drop_columns(["seed"])), "no column seed: "),
+    (columns(lambda rows: rows.drop_columns(["size_bytes"])), "no column size_bytes: "),
+]
 
 
 @pytest.mark.parametrize(
-    ("rewritten", "said"),
+    ("damage", "message"),
     [
-        (lambda rows: rename(rows, cpu_ns="cpu_nq"), "column cpu_nq: not of schema 1"),
-        (lambda rows: rows.set_column(0, "kind", rows["seed"]), "column kind: not of schema 1"),
-        (lambda rows: rows.drop_columns(["seed"]), "no column seed: "),
-        (lambda rows: rows.drop_columns(["size_bytes"]), "no column size_bytes: "),
+        *FOREIGN_COLUMNS,
+        (lambda run: part_of(run).write_bytes(part_of(run).read_bytes()[:-20]), r"part-00001\.parquet: cannot be read"),
+        (lambda run: part_of(run).unlink(), r"measurements: 2 rows, .*manifest\.json .* 4"),
+        (lambda run: rmtree(run / "measurements"), "measurements: missing"),
+        (lambda run: (run / "manifest.json").unlink(), r"not a run: it has no manifest\.json"),
+        (manifest_text("{"), "cannot be read"),
+        (manifest_text("[]"), "schema_version: missing"),
+        (manifest(schema_version=99), "schema_version: 99, this kfbench reads"),
+        (manifest(schema_version=None), "schema_version: missing"),
+        (manifest(state=None), "state: None"),
+        *(
+            (manifest(**{key: None}), f"required field `{key}`")
+            for key in ("started", "profile", "command", "environment", "grids", "rows")
+        ),
+        (manifest(started="../../xx"), r"RFC3339 .*`\$\.started`"),
+        (manifest(started=5), r"Expected `datetime`.*`\$\.started`"),
+        (manifest(environment=[]), r"Expected `object`, got `array` - at `\$\.environment`"),
+        (manifest(environment={"packages": []}), r"`\$\.environment\.packages`"),
+        (manifest(noise={"noisy": True}), r"required field `seen` - at `\$\.noise`"),
+        (
+            manifest(noise={"noisy": True, "seen": [], "hosts": {"a": [{}]}}),
+            r"required field `name` - at `\$\.noise\.hosts\[\.\.\.\]\[0\]`",
+        ),
+        (manifest(grids=[{"name": "g", "title": "t"}]), r"required field `analysis` - at `\$\.grids\[0\]`"),
     ],
 )
-def test_a_part_whose_columns_are_not_ours_is_no_part(
-    tmp_path: Path, rewritten: Callable[[pa.Table], pa.Table], said: str
-) -> None:
-    """A part file with other columns is refused.
-
-    Arrow would read a missing column as nulls.
-    """
+def test_damaged_and_foreign_runs_are_refused(tmp_path: Path, damage: Damage, message: str) -> None:
     path = finished(tmp_path)
-    part = path / "measurements" / "part-00001.parquet"
-    pq.write_table(rewritten(pq.read_table(part)), part)
-    with pytest.raises(RunError, match=said) as caught:
+    damage(path)
+    with pytest.raises(RunError, match=message) as caught:
         _ = open_run(path).table
-    assert str(part) in str(caught.value) and "\n" not in str(caught.value)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("damage", "message"), FOREIGN_COLUMNS)
+def test_a_part_with_foreign_columns_is_set_aside(tmp_path: Path, damage: Damage, message: str) -> None:
+    path = finished(tmp_path)
+    damage(path)
     rewrite(path, state="running")
-    (path / "lock").touch()
     with resume_run(path, FACTS, {}) as writer:
-        assert writer.damaged == [part.with_suffix(".damaged")] and writer.found.num_rows == 2
+        assert writer.damaged == [part_of(path).with_suffix(".damaged")] and writer.found.num_rows == 2
 
 
 def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
@@ -93,37 +139,6 @@ def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
     assert open_run(path).table.equals(found)  # older runs have their columns in another order
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"schema_version": 99}, "schema_version: 99, this kfbench reads"),
-        ({"schema_version": None}, "schema_version: missing"),
-        ({"state": None}, "state: None"),
-        *(
-            ({key: None}, f"required field `{key}`")
-            for key in ("started", "profile", "command", "environment", "grids")
-        ),
-        ({"rows": None}, "required field `rows`"),
-        ({"started": "../../xx"}, r"RFC3339 .*`\$\.started`"),
-        ({"started": 5}, r"Expected `datetime`.*`\$\.started`"),
-        ({"environment": []}, r"Expected `object`, got `array` - at `\$\.environment`"),
-        ({"environment": {"packages": []}}, r"`\$\.environment\.packages`"),
-        ({"noise": {"noisy": True}}, r"required field `seen` - at `\$\.noise`"),
-        (
-            {"noise": {"noisy": True, "seen": [], "hosts": {"a": [{}]}}},
-            r"required field `name` - at `\$\.noise\.hosts\[\.\.\.\]\[0\]`",
-        ),
-        ({"grids": [{"name": "g", "title": "t"}]}, r"required field `analysis` - at `\$\.grids\[0\]`"),
-    ],
-)
-def test_a_foreign_run_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    path = finished(tmp_path)
-    rewrite(path, **changes)
-    with pytest.raises(RunError, match=said) as caught:
-        open_run(path)
-    assert str(path / "manifest.json") in str(caught.value) and "\n" not in str(caught.value)
-
-
 def test_an_older_run_whose_checks_have_no_goal_opens(tmp_path: Path) -> None:
     path = finished(tmp_path)
     check = {"name": "load", "seen": 0.1, "limit": 0.5, "at_least": False, "passed": True}
@@ -131,38 +146,10 @@ def test_an_older_run_whose_checks_have_no_goal_opens(tmp_path: Path) -> None:
     assert open_run(path).table.num_rows == 4
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"not a run: it has no manifest\.json"):
-        open_run(tmp_path)
+def test_a_file_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
     with pytest.raises(RunError, match=r"a file: not a run: it has no manifest\.json"):
         open_run(tmp_path / "a file")
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(RunError, match="cannot be read"):
-        open_run(tmp_path)
-    (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(RunError, match="schema_version: missing"):
-        open_run(tmp_path)
-
-
-def test_a_run_without_its_measurements_is_refused(tmp_path: Path) -> None:
-    path = finished(tmp_path)
-    first, second = sorted((path / "measurements").iterdir())
-    first.unlink()
-    with pytest.raises(RunError, match=r"measurements: 2 rows, .*manifest\.json .* 4"):
-        _ = open_run(path).table
-    second.unlink()
-    with pytest.raises(RunError, match="measurements: missing"):
-        open_run(path)
-
-
-def test_a_damaged_part_is_named(tmp_path: Path) -> None:
-    path = finished(tmp_path)
-    part = path / "measurements" / "part-00001.parquet"
-    part.write_bytes(part.read_bytes()[:-20])
-    with pytest.raises(RunError, match=r"part-00001\.parquet: cannot be read") as caught:
-        _ = open_run(path).table
-    assert "\n" not in str(caught.value)
 
 
 def test_a_published_report_opens_too(tmp_path: Path) -> None:

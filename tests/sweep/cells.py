@@ -52,7 +52,7 @@ def measure_with(monkeypatch: pytest.MonkeyPatch, formats: Mapping[str, Format])
 
 CELLS_OF_EVERY_KIND = [
     a_cell(),
-    a_cell(codec="zstd", level=3),
+    a_cell(codec="zstd", level=3, formats=("v2", "v3")),
     a_cell("cpu"),
     a_cell("cpu", codec="lz4", level=9, formats=("v2", "v3"), context="new"),
     a_cell("metadata"),

@@ -4,50 +4,26 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.measure.kinds import cell_key
-from kfbench.sweep.definition.filter import Filter, filtered
-from kfbench.sweep.definition.profile import Profile, load_profile
+from kfbench.sweep.definition.filter import Filter, filter_profile
+from kfbench.sweep.definition.profile import Profile
+from tests.sweep.profiles import BROKER, block, load_in
 
-SWEEP = """\
-title = "t"
-analysis = "a"
-[[grid]]
-name = "sizes"
-title = "s"
-analysis = "a"
-measure = ["bytes", "cpu"]
-formats = ["v2", "v3"]
-codecs = { none = [], gzip = [1, 9] }
-axes = { batch_size = [1, 10, 100], key_bytes = ["null", 16], producer = [false, true] }
-[[grid]]
-name = "more-sizes"
-title = "s"
-analysis = "a"
-measure = ["bytes"]
-formats = ["v1", "v2"]
-axes = { batch_size = [10, 100], value_bytes = [5, 100] }
-[[grid]]
-name = "named"
-title = "s"
-analysis = "a"
-measure = ["bytes", "floor"]
-workloads = ["user-activity", "user-activity/*", "large-payload"]
-formats = ["v2"]
-[[grid]]
-name = "broker"
-title = "s"
-analysis = "a"
-measure = ["broker"]
-paths = ["append", "convert"]
-to = ["v2"]
-formats = ["v1", "v2"]
-"""
+SIZES = """codecs = { none = [], gzip = [1, 9] }
+axes = { batch_size = [1, 10, 100], key_bytes = ["null", 16], producer = [false, true] }"""
+SWEEP = (
+    block(SIZES, name="sizes", measure='["bytes", "cpu"]'),
+    block("axes = { batch_size = [10, 100], value_bytes = [5, 100] }", name="more-sizes", formats='["v1", "v2"]'),
+    block(
+        'workloads = ["user-activity", "user-activity/*", "large-payload"]',
+        name="named", formats='["v2"]', measure='["bytes", "floor"]',
+    ),
+    block('paths = ["append", "convert"]\nto = ["v2"]\naxes = {}', name="broker", **BROKER),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    path = tmp_path_factory.mktemp("profile") / "some.toml"
-    path.write_text(SWEEP)
-    return load_profile(path)
+    return load_in(tmp_path_factory.mktemp("profile"), *SWEEP)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +55,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     ],
 )
 def test_cells_are_chosen_by_column(profile: Profile, text: str, cells: int) -> None:
-    found = filtered(profile, [text])
+    found = filter_profile(profile, [text])
     assert len(found.cells) == cells and found.filter == (text,)
     left = {cell_key(cell) for cell in found.cells}
     assert left <= {cell_key(cell) for cell in profile.cells} and len(left) == cells
@@ -89,15 +65,15 @@ def test_cells_are_chosen_by_column(profile: Profile, text: str, cells: int) -> 
 
 
 def test_all_filters_have_to_hold(profile: Profile) -> None:
-    found = filtered(profile, ["grid=sizes", "batch_size=10", "codec=none", "kind=bytes"])
+    found = filter_profile(profile, ["grid=sizes", "batch_size=10", "codec=none", "kind=bytes"])
     assert len(found.cells) == 4 and found.filter == ("grid=sizes", "batch_size=10", "codec=none", "kind=bytes")
 
 
 def test_a_cell_of_two_blocks_stays_for_the_one_that_is_wanted(profile: Profile) -> None:
     both = ["batch_size=10", "key_bytes=16", "value_bytes=100", "producer=false", "codec=none", "kind=bytes"]
-    (cell,) = filtered(profile, both).cells
+    (cell,) = filter_profile(profile, both).cells
     assert cell.grids == {"sizes": ("v2", "v3"), "more-sizes": ("v1", "v2")} and cell.formats == ("v2", "v3", "v1")
-    (cell,) = filtered(profile, [*both, "grid=more-*"]).cells
+    (cell,) = filter_profile(profile, [*both, "grid=more-*"]).cells
     assert cell.grids == {"more-sizes": ("v1", "v2")} and cell.formats == ("v2", "v1")
 
 
@@ -112,12 +88,12 @@ def test_a_cell_of_two_blocks_stays_for_the_one_that_is_wanted(profile: Profile)
         ("batch_size>=1,2", ">= takes one number"),
         ("batchsize=1", r"no column 'batchsize' \(columns: grid, kind, workload, codec, level, path, to, batch_size"),
         ("key_size=1", r"no column 'key_size' \(columns: .*, variant\)"),
-        ("kind=prefix", r"kind=prefix: none of the 86 cells of some .*\(grids: sizes, more-sizes, named, broker\)"),
+        ("kind=prefix", r"kind=prefix: none of the 86 cells of sweep .*\(grids: sizes, more-sizes, named, broker\)"),
     ],
 )
 def test_what_is_no_filter_or_leaves_nothing_is_refused_by_name(profile: Profile, text: str, said: str) -> None:
     with pytest.raises(InvalidConfig, match=said) as caught:
-        filtered(profile, [text])
+        filter_profile(profile, [text])
     assert "\n" not in str(caught.value)
 
 

@@ -7,15 +7,19 @@ A cell's id and seed decide its records, and its order decides which rows a run 
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from kfbench.measure.cell import Cell
+from kfbench.measure.kinds import KINDS, cell_key, estimate_s
+from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.definition.sweep_file import SWEEPS
-from kfbench.workloads.recorded.topics import PUBLIC_PREFIX, RecordedTopic
+from kfbench.sweep.run.plan import CELL_BUDGET_S
+from kfbench.workloads.recorded import PUBLIC_PREFIX, RecordedTopic
 
 STORED: Final = Path(__file__).parents[1] / "data" / "frozen-cells.json"
 SLOW: Final = {"default", "dictionary", "fleet", "full"}  # ten seconds or more: named workloads are generated
@@ -27,10 +31,10 @@ def is_public(cell: Cell) -> bool:
     return isinstance(cell.workload, RecordedTopic) and cell.workload.name.startswith(PUBLIC_PREFIX)
 
 
-def kinds_of(profile: str) -> dict[str, str]:
+def kinds_of(cells: Iterable[Cell]) -> dict[str, str]:
     """Return the number of cells of each kind, and a digest of their facts in order."""
     lines: dict[str, list[str]] = defaultdict(list)
-    cells = [cell for cell in load_profile(profile).cells if not is_public(cell)]
+    cells = [cell for cell in cells if not is_public(cell)]
     for cell in cells:
         facts = (
             cell.cell_id, cell.seed, cell.workload, cell.codec, cell.level, cell.formats, sorted(cell.grids.items()),
@@ -47,8 +51,21 @@ def kinds_of(profile: str) -> dict[str, str]:
     "profile", [pytest.param(name, marks=[pytest.mark.thorough] * (name in SLOW)) for name in PROFILES]
 )
 def test_the_cells_of_a_profile_stay(profile: str) -> None:
-    assert kinds_of(profile) == json.loads(STORED.read_text(encoding="utf-8"))[profile]
+    found = load_profile(profile)
+    assert kinds_of(found.cells) == json.loads(STORED.read_text(encoding="utf-8"))[profile]
+    assert all(estimate_s(cell) < CELL_BUDGET_S for cell in found.cells)
+    assert len({cell_key(cell) for cell in found.cells}) == len(found.cells)
+    assert all(grid.title and grid.analysis for grid in found.grids)
+
+
+def test_the_smoke_profile_has_every_kind_and_path() -> None:
+    cells = load_profile("smoke").cells
+    others = {"rivals", "rivals-cpu", "instructions"}  # they have profiles of their own
+    assert {cell.kind for cell in cells} == set(KINDS) - others
+    assert {cell.path for cell in cells if cell.kind == "broker"} == set(PATHS)
 
 
 if __name__ == "__main__":
-    STORED.write_text(json.dumps({name: kinds_of(name) for name in PROFILES}, indent=1) + "\n", encoding="utf-8")
+    STORED.write_text(
+        json.dumps({name: kinds_of(load_profile(name).cells) for name in PROFILES}, indent=1) + "\n", encoding="utf-8"
+    )

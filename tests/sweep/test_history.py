@@ -10,31 +10,19 @@ import pytest
 from kfbench.errors import RunError
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import check_resumable, create_run, resume_run
-from kfbench.sweep.definition.profile import Profile, load_profile
-from kfbench.sweep.run.history import MACHINE, History, timed_on
+from kfbench.sweep.definition.profile import Profile
+from kfbench.sweep.run.history import MACHINE, RunHistory, timed_on
 from kfbench.sweep.run.task import failed_rows, measure_cell
+from tests.sweep.profiles import block, load_in
 
-SWEEP = """\
-title = "two cells that are timed, and two that are not"
-analysis = "a"
-bytes = {records = 20}
-cpu = {records = 20, rounds = 1, sample_us = 1}
-[[grid]]
-name = "batch"
-title = "batch size"
-analysis = "a"
-measure = ["bytes", "cpu"]
-formats = ["v2"]
-axes = {batch_size = [1, 10]}
-"""
+SETTINGS = "bytes = {records = 20}\ncpu = {records = 20, rounds = 1, sample_us = 1}\n"
 HERE: dict[str, Any] = dict.fromkeys(MACHINE, "a")
 
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    path = tmp_path_factory.mktemp("profile") / "two.toml"
-    path.write_text(SWEEP)
-    return load_profile(path)
+    """Return a profile of two cells that are timed, and two that are not."""
+    return load_in(tmp_path_factory.mktemp("profile"), SETTINGS, block(formats='["v2"]', measure='["bytes", "cpu"]'))
 
 
 def rows_of(profile: Profile, kinds: str, hosts: str) -> pa.Table:
@@ -83,14 +71,14 @@ def test_any_host_may_finish_what_has_nothing_left_to_time(profile: Profile) -> 
 def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, tmp_path: Path) -> None:
     met = {"first": HERE}
     with create_run(tmp_path, {}) as writer:
-        history = History(writer, met)
+        history = RunHistory(writer, met)
         assert check_resumable(writer.path, {})["host_facts"] == met
         met["second"] = HERE  # an executor on another host replaced a lost one
         history.add_rows(rows_of(profile, "bytes", "second"))
         assert set(check_resumable(writer.path, {})["host_facts"]) == {"first", "second"}
         history.add_stage({"kind": "bytes"})
     with resume_run(writer.path, {}, {}) as writer:
-        again = History(writer, {"third": HERE})
+        again = RunHistory(writer, {"third": HERE})
         again.add_stage({"kind": "bytes"})
         again.add_rows(SCHEMA.empty_table())
     manifest = check_resumable(writer.path, {})
@@ -106,7 +94,7 @@ def test_host_facts_are_those_of_the_timing(profile: Profile, tmp_path: Path, ki
     Stored host facts stay if CPU times were measured, else they are replaced.
     """
     with create_run(tmp_path, {}) as writer:
-        History(writer, {"there": HERE}).add_rows(rows_of(profile, kind, "there"))
+        RunHistory(writer, {"there": HERE}).add_rows(rows_of(profile, kind, "there"))
     with resume_run(writer.path, {}, {}) as writer:
-        assert History(writer, {"there": HERE | {"cpu": "b"}}).hosts["there"]["cpu"] == told
+        assert RunHistory(writer, {"there": HERE | {"cpu": "b"}}).hosts["there"]["cpu"] == told
     assert check_resumable(writer.path, {})["host_facts"]["there"]["cpu"] == told

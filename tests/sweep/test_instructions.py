@@ -22,28 +22,9 @@ from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.instructions import CountRequest, count_instructions, instructions_per_record, per_record
 from kfbench.records import Records
 from kfbench.sweep.run.task import measure_cell
-from tests.sweep.profiles import Load
+from tests.sweep.profiles import Load, block
 
 needs_valgrind = pytest.mark.skipif(why_not_counted() is not None, reason=why_not_counted() or "")
-HEAD = """
-title = "t"
-analysis = "a"
-[instructions]
-records = 200
-"""
-BLOCK = """
-[[grid]]
-name = "counted"
-title = "t"
-analysis = "a"
-measure = ["instructions"]
-formats = [{formats}]
-axes = {{ batch_size = [{batch_size}] }}
-operations = [{operations}]
-paths = [{paths}]
-codecs = {{ {codec} = [] }}
-illegal = "skip"
-"""
 FILE = """# callgrind format
 desc: Trigger: Client Request: arm {arm}
 events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
@@ -65,9 +46,13 @@ totals: 1750 5 6
 """
 
 
-def cells_of(load: Load, operations: str = "", paths: str = "", **given: str) -> tuple[Cell, ...]:
-    text = {"formats": '"v2"', "batch_size": "10", "codec": "none"} | given
-    return load(BLOCK.format(operations=operations, paths=paths, **text), head=HEAD).cells
+def cells_of(
+    load: Load, operations: str = "", paths: str = "", formats: str = '"v2"', batch_size: int = 10, codec: str = "none"
+) -> tuple[Cell, ...]:
+    text = f"""operations = [{operations}]\npaths = [{paths}]\ncodecs = {{ {codec} = [] }}\nillegal = "skip"
+axes = {{ batch_size = [{batch_size}] }}"""
+    settings = "instructions = { records = 200 }\n"
+    return load(settings, block(text, formats=f"[{formats}]", measure='["instructions"]')).cells
 
 
 def slope(row: Row) -> float:
@@ -163,7 +148,7 @@ def test_broker_paths_and_reasons(load: Load) -> None:
         ("append", "v2"): "ok", ("append", "columnar"): "ok",
         ("fetch-record", "v2"): "skipped", ("fetch-record", "columnar"): "skipped",
     }  # fmt: skip
-    (cell,) = cells_of(load, '"encode"', batch_size="1000")
+    (cell,) = cells_of(load, '"encode"', batch_size=1000)
     (row,) = measure_cell(cell)
     assert row["status"] == "skipped" and "one batch only" in row["error"]
 

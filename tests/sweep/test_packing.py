@@ -47,7 +47,7 @@ def test_the_digest_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.Monk
     with monkeypatch.context() as patched:
         patched.setattr(packing, "_code", lambda: code | {"code/kfbench/sweep/run/task.py": changed})
         assert code_digest() != before
-    beside = ("kfbench/report/sources/winners.py", "kfbench/cli/sweeps.py", "kfbench/datasets/sweeps/full.toml")
+    beside = ("kfbench/report/sources/grid.py", "kfbench/cli/sweeps.py", "kfbench/datasets/sweeps/full.toml")
     monkeypatch.setattr(packing, "_code", lambda: code | {f"code/{name}": changed for name in beside})
     assert code_digest() == before
 

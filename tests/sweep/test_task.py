@@ -1,28 +1,25 @@
 """A task runs cells one after another. It handles errors of a busy host, time limits and the host lock."""
 
-import errno
-import os
 import pickle
+import signal
+import subprocess
+import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kfbench.formats import FORMATS
-from kfbench.formats.base.batched import BatchedFormat
-from kfbench.measure import host_lock, instructions
-from kfbench.measure.cell import Cell
+from kfbench.measure import host_lock
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.measure.kinds import instructions as instruction_kind
+from kfbench.measure.kinds.base import TookTooLong
 from kfbench.measure.schema import SCHEMA
-from kfbench.research.rivals import kinds as rival_kinds
 from kfbench.sweep.run import task as task_module
-from kfbench.sweep.run.task import measure_task
+from kfbench.sweep.run.task import measure_task, time_limit
 from kfbench.workloads import Sample
 from kfbench.workloads.grid import GridPoint
-from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, measure_with
+from tests.sweep.cells import a_cell
 
 
 def test_a_task_measures_the_cells_that_it_gets() -> None:
@@ -47,40 +44,15 @@ class Hanging(GridPoint):
 def test_a_cell_that_takes_too_long_is_rows_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_module, "LIMIT_ESTIMATES", 0)
     slow = a_cell("cpu", workload=Hanging(), grids={"a": ("v0",), "b": ("v2", "v3")})
-    found = measure_task([slow, a_cell()], least_limit_s=0.5)
+    found = measure_task([slow, a_cell()], least_limit_s=3.0)
     failed = found.passing
     assert [(row["grid"], row["format"], row["operation"]) for row in failed.to_pylist()] == [
         (grid, name, operation) for grid, name in (("a", "v0"), ("b", "v2"), ("b", "v3")) for operation in OPERATIONS
     ]
     assert set(failed["error"].to_pylist()) == {
-        "cpu cell c0ffee (grid: defaults; none): TookTooLong: it took longer than 0.5 s"
+        "cpu cell c0ffee (grid: defaults; none): TookTooLong: it took longer than 3 s"
     }
     assert found.rows["status"].to_pylist() == ["ok"] * 3
-
-
-class Crowded(BatchedFormat):
-    """A format that raises a disk-full error.
-
-    The error message has a path of this host, which must not get into rows.
-    """
-
-    def encode(self, *args: Any, **options: Any) -> Any:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")
-
-
-@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-3], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
-def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
-    name = cell.formats[-1]
-    broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
-    measure_with(monkeypatch, {name: broken})
-    monkeypatch.setattr(instructions, "FORMATS", {**FORMATS, name: broken})
-    monkeypatch.setattr(rival_kinds, "call_in_child", lambda call, *args: call(*args))
-    monkeypatch.setattr(instructions, "call_under", lambda _, __, counted, names: counted.arms(names))
-    monkeypatch.setattr(instruction_kind, "why_not_counted", lambda: None)
-    found = measure_task([cell])
-    assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})
-    assert set(found.passing["format"].to_pylist()) == set(cell.formats)
-    assert set(found.passing["error"].to_pylist()) == {f"{cell.title}: OSError: No space left on device"}
 
 
 def test_cells_that_get_no_turn_are_given_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -101,3 +73,59 @@ def test_cells_that_get_no_turn_are_given_back(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "lock").symlink_to(tmp_path)
     found = measure_task(cells)
     assert found.left == (cells[1], cells[2]) and isinstance(found.refused, host_lock.HostLockUnusable)
+
+
+# The time limit
+
+
+def _go_on() -> None:
+    while True:
+        try:
+            time.sleep(30)
+        except Exception:
+            continue
+
+
+def test_a_limit_ends_what_catches_every_exception_and_leaves_nothing_behind() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    began = time.monotonic()
+    with pytest.raises(TookTooLong, match=r"it took longer than 2 s"), time_limit(2):
+        _go_on()
+    assert time.monotonic() - began < 20
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0) and signal.getsignal(signal.SIGALRM) is before
+
+
+def test_what_is_in_time_is_left_alone() -> None:
+    with time_limit(1.0):
+        found = 1
+    time.sleep(2.2)  # neither the timer signal nor the watchdog thread is left
+    assert found == 1
+
+
+def test_another_thread_has_no_limit() -> None:
+    found = []
+
+    def run() -> None:
+        with time_limit(1e-3):
+            time.sleep(0.05)
+            found.append(1)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [1]
+
+
+DEAF = """\
+from collections import deque
+from itertools import repeat
+from kfbench.sweep.run.task import time_limit
+with time_limit(0.5):
+    deque(repeat(None), maxlen=0)  # for ever, with the interpreter's lock, as a compiled kernel does
+"""
+
+
+def test_what_hears_no_signal_ends_with_its_process() -> None:
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", DEAF], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "") and time.monotonic() - began < 30

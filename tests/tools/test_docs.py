@@ -4,29 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tools import pages
-
 ROOT = Path(__file__).parents[2]
-GENERATED = ["README.md", "docs/api.md", "docs/cli.md", "docs/results.md", "docs/workloads.md"]
+GENERATED = ["docs/api.md", "docs/cli.md", "docs/fuzzing.md", "docs/results.md", "docs/workloads.md"]
 
 
 def test_the_pages_are_what_cog_writes() -> None:
-    names = ["README.md", *(page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").glob("*.md")))]
+    names = [page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").glob("*.md"))]
     assert [page for page in names if "<!--cog" in (ROOT / page).read_text(encoding="utf-8")] == GENERATED
     as_in_makefile = ["-U", "-n", "utf-8", "--markers=<!--cog cog--> <!--end-->"]
     check = ["--check", "--diff", "--check-fail-msg=run: make docs", *as_in_makefile]
     command = [sys.executable, "-m", "cogapp", *check, *GENERATED]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_readme_links_the_published_report_once_it_has_an_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pages, "ROOT", tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "kfbench"\n')
-    assert "(reports/README.md)" in pages.report_link()
-    (tmp_path / "pyproject.toml").write_text('[project]\nurls.Report = "https://example.org/report"\n')
-    assert "(https://example.org/report)" in pages.report_link()

@@ -10,9 +10,8 @@ import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.present.stored_times import AA, OUR_OPERATIONS
-from tools import java_formats, jmh, jmh_ours, jmh_published, jvm
+from tools import java_formats, jmh, jvm
 from tools.jmh import BLOCKS, NAMES, Block, Plan
-from tools.jmh_published import BODILESS, PUBLISHED, WHOLE
 
 RESULT: dict[str, Any] = {
     "benchmark": "kfbench.FormatsBenchmark.write",
@@ -82,10 +81,10 @@ def test_samples_of_several_jvms_are_pooled_by_cell() -> None:
 
 
 def test_our_kernels_are_timed_on_the_same_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jmh_ours, "ROUNDS", 3)
-    monkeypatch.setattr(jmh_ours, "RECORDS", 100)
+    monkeypatch.setattr(jmh, "OUR_ROUNDS", 3)
+    monkeypatch.setattr(jmh, "OUR_RECORDS", 100)
     for operation in sorted(set(OUR_OPERATIONS.values())):
-        rows = [*jmh_ours.timed(operation, "zstd", jmh.generated(10), java_formats.FORMATS)]
+        rows = [*jmh.timed(operation, "zstd", jmh.generated(10), java_formats.FORMATS)]
         assert [row["format"] for row in rows] == [*java_formats.FORMATS, AA]
         assert {row["records"] for row in rows} == {10}
         (per_sample,) = {row["records_per_sample"] for row in rows}
@@ -117,13 +116,3 @@ def test_jmh_times_a_cell_and_refuses_other_bytes(fetched: Callable[..., Path], 
     file.write_text(json.dumps(task), encoding="utf-8")
     with pytest.raises(jvm.ToolError, match="columnar zstd: other bytes than ours"):
         jmh.jmh(built, ONE, Plan(1, 0, 3), tmp_path)
-
-
-@pytest.mark.oracle
-@pytest.mark.slow
-def test_the_published_benchmark_allocates_the_published_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jmh_published, "CODECS", ("lz4",))
-    rows = jmh_published.measured(Plan(1, 1, 2))["rows"]
-    assert {row["reading"] for row in rows} == {WHOLE, BODILESS}
-    for row in rows:
-        assert row["bytes_per_batch"] == pytest.approx(PUBLISHED["lz4", row["reading"]], rel=0.05)

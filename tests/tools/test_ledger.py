@@ -35,18 +35,15 @@ def test_more_than_half_a_percent_is_a_difference(found: Lines, numbers: int) ->
     assert len(list(differences(found, {}))) == 1
 
 
-def test_a_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(ledger, "why_not_counted", lambda: None)
-    for count, fails in ((200.0, False), (202.0, True)):
-        monkeypatch.setattr(ledger, "measure", lambda count=count: {**STORED, KEY: (134.5, count)})
-        for must in (False, True):
-            assert bool(check(Ledger(header(), STORED), must=must)) == fails
-
-
-def test_nothing_is_compared_under_another_header(capsys: pytest.CaptureFixture[str]) -> None:
-    other = Ledger(header() | {"valgrind": "valgrind-0.1"}, STORED)
-    assert check(other, must=False) is None and check(other, must=True)
-    assert capsys.readouterr().out.count("\n") == 2
+    monkeypatch.setattr(ledger, "measure", lambda: STORED)
+    check(Ledger(header(), STORED))
+    monkeypatch.setattr(ledger, "measure", lambda: {**STORED, KEY: (134.5, 202.0)})
+    with pytest.raises(SystemExit, match=r"200\.00 -> 202\.00"):
+        check(Ledger(header(), STORED))
+    check(Ledger(header() | {"valgrind": "valgrind-0.1"}, STORED))
+    assert "SKIPPED ledger: it is of valgrind valgrind-0.1" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(why_not_counted() is not None, reason=why_not_counted() or "")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from tools.loopback import LOOPBACK
-from tools.uv_with_pip_settings import uv_variables
+from tools.uv_with_pip_settings import pip_settings, uv_variables
 
 ROOT = Path(__file__).parents[2]
 LOCKED = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "setuptools", "trove-classifiers", "uv")
@@ -144,57 +144,27 @@ def test_the_lock_is_installed_from_the_index_of_pip(tmp_path: Path, index: Inde
     assert list(project.glob(".venv/lib/python3*/site-packages/__pycache__/kfbench_thing.*.pyc"))
 
 
-CONFIGURED = {
-    "section of the command": ("[global]\nindex-url = {other}\n[install]\nindex_url = {url}\n", {}),
-    "variable before file": ("[global]\nindex-url = {other}\n", {"PIP_INDEX_URL": "{url}"}),
-    "file named by a variable": ("[global]\nindex-url = {other}\n", {"PIP_CONFIG_FILE": "{home}/pip.conf"}),
-    "second index has the version": (
-        "[global]\nindex-url = {other}\nextra-index-url =\n    {other}/none\n    {url}\n",
-        {},
-    ),
-    "folders, one of them missing": (
-        "[install]\nno-index = yes\nfind-links =\n  none\n  index/kfbench-thing\n",  # a space would end a path
-        {},
-    ),
-    "page of links": ("[global]\nno-index = true\n", {"PIP_FIND_LINKS": "{url}/kfbench-thing/"}),
-    "uv's own variable wins": ("[global]\nindex-url = {other}\n", {"UV_DEFAULT_INDEX": "{url}"}),
-    "uv's own variable wins over none": ("[global]\nno-index = 1\n", {"UV_DEFAULT_INDEX": "{url}"}),
-}
+INDEX, OTHER = "https://one.example/simple", "https://two.example/simple"
 
 
-@pytest.mark.parametrize("case", CONFIGURED)
-def test_uv_finds_what_pip_is_configured_for(tmp_path: Path, index: Index, case: str) -> None:
-    thing = _write_wheel(index.folder, "kfbench-thing", "1.5", {"kfbench_thing.py": b"NUMBER = 5\n"})
-    _write_wheel(index.folder / "other", "kfbench-thing", "1.4", {"kfbench_thing.py": b"NUMBER = 4\n"})
-    words = {"url": index.url, "other": f"{index.url}/other", "home": str(tmp_path)}
-    pip_conf, variables = CONFIGURED[case]
-    (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
-    (tmp_path / "lock").write_text(_lock_lines(thing))
-    environment = _environment(
-        tmp_path, pip_conf.format(**words), **{name: text.format(**words) for name, text in variables.items()}
-    )
-    lock, python = str(tmp_path / "lock"), sys.executable
-    options = ["--target", str(tmp_path / "target"), "--require-hashes", "--no-deps", "--python", python, "-r", lock]
-    done = subprocess.run(
-        [sys.executable, ROOT / "tools/uv_with_pip_settings.py", "pip", "install", "--quiet", *options],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "target/kfbench_thing.py").read_text() == "NUMBER = 5\n"
-
-
-def test_certificates_proxy_and_patience_are_those_of_pip(tmp_path: Path) -> None:
-    settings = {
-        "cert": "/certificates.pem", "client-cert": "/client.pem", "proxy": "proxy.example:3128",
-        "default-timeout": "2.6", "retries": "9", "trusted-host": "a.example b.example:81",
-    }  # fmt: skip
-    variables = uv_variables(settings, {"SSL_CERT_FILE": "/other.pem", "UV_HTTP_RETRIES": "1"})
-    assert variables["SSL_CERT_FILE"] == "/certificates.pem"
-    assert variables["SSL_CLIENT_CERT"] == "/client.pem"
-    assert variables["HTTPS_PROXY"] == variables["HTTP_PROXY"] == "http://proxy.example:3128"
-    assert variables["UV_HTTP_TIMEOUT"] == "3"
-    assert variables["UV_HTTP_RETRIES"] == "1"
-    assert variables["UV_INSECURE_HOST"] == "a.example b.example:81"
-    assert uv_variables({"cert": str(tmp_path)}, {})["SSL_CERT_DIR"] == str(tmp_path)
-    assert uv_variables({}, {"REQUESTS_CA_BUNDLE": "/bundle.pem"})["SSL_CERT_FILE"] == "/bundle.pem"
-    assert "SSL_CERT_FILE" not in uv_variables({}, {})
+@pytest.mark.parametrize(
+    ("pip_conf", "variables", "expected"),
+    [
+        (f"[global]\nindex-url = {OTHER}\n[install]\nindex_url = {INDEX}", {}, {"UV_DEFAULT_INDEX": INDEX}),
+        (f"[global]\nindex-url = {OTHER}", {"PIP_INDEX_URL": INDEX}, {"UV_DEFAULT_INDEX": INDEX}),
+        (f"[global]\nindex-url = {OTHER}", {"UV_DEFAULT_INDEX": INDEX}, {"UV_DEFAULT_INDEX": INDEX}),
+        (f"[global]\nextra-index-url =\n    {OTHER}\n    {INDEX}", {}, {"UV_INDEX": f"{OTHER} {INDEX}"}),
+        ("[install]\nfind-links =\n  wheels\n  /opt/more", {}, {"UV_FIND_LINKS": "wheels,/opt/more"}),
+        ("[global]\ncert = /one.pem", {"SSL_CERT_FILE": "/other.pem"}, {"SSL_CERT_FILE": "/one.pem"}),
+        ("[global]\nproxy = http://proxy.example:3128", {}, {"ALL_PROXY": "http://proxy.example:3128"}),
+    ],
+)
+def test_uv_gets_what_pip_is_configured_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pip_conf: str, variables: dict[str, str], expected: dict[str, str]
+) -> None:
+    for name in [each for each in os.environ if each.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    (tmp_path / "pip.conf").write_text(pip_conf)
+    for name, value in {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert expected.items() <= uv_variables(pip_settings(), os.environ).items()

@@ -14,9 +14,10 @@ from kfbench import Records, read_log
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
-from kfbench.sources import find
+from kfbench.plugins import PluginClash
+from kfbench.sources import Columns, find
 from kfbench.sweep.spark import executors
-from kfbench.whatif import tally_all
+from kfbench.whatif import tally
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.tables import source_table
 from tests.common import MESSAGES
@@ -172,7 +173,7 @@ def test_mixed_magics_and_plain_old_messages(tmp_path: Path) -> None:
 
 
 def test_savings() -> None:
-    found = what_if(FOLDER / "telemetry.log", ["v1", "v2", "v3"]).to_dict()
+    found = json.loads(json.dumps(what_if(FOLDER / "telemetry.log", ["v1", "v2", "v3"]).to_dict()))
     sizes = {(arm["format"], arm["codec"]): arm for arm in found["sizes"]}
     v2, v3 = sizes["v2", "none"], sizes["v3", "none"]
     assert v2["saving"] == v2["saving_against_v2"] == 0
@@ -183,7 +184,6 @@ def test_savings() -> None:
     assert sizes["v1", "gzip"]["saving_against_v2"] == pytest.approx(
         1 - sizes["v1", "gzip"]["size_bytes"] / sizes["v2", "gzip"]["size_bytes"]
     )
-    assert json.loads(json.dumps(found)) == found
 
 
 @pytest.mark.parametrize(
@@ -192,41 +192,59 @@ def test_savings() -> None:
         (b"", "the file is empty"),
         (b"# not a log\n" * 9, "no whole batch in 108 bytes: is this a log segment?"),
         (bytes(40), "the file is empty"),  # a broker may fill a new segment with zeros
+        (None, "no such file or folder"),
+        ("folder", "no segment"),
     ],
 )
-def test_a_file_without_a_readable_batch_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
-    path = written(tmp_path, content)
+def test_a_source_without_a_readable_batch_is_refused_in_one_line(
+    tmp_path: Path, content: bytes | str | None, message: str
+) -> None:
+    path = tmp_path / "0.log"
+    if content == "folder":
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
     with pytest.raises(KfbenchError) as raised:
         what_if(path)
     assert str(raised.value).startswith(f"{path}: {message}") and "\n" not in str(raised.value)
 
 
-def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    absent = tmp_path / "absent.log"
-    with pytest.raises(KfbenchError, match=r"^.+absent\.log: no such file or folder$"):
-        what_if(absent)
-    (skipped,) = what_if([FOLDER / "edges.log", absent], ["v2"], ["none"]).skipped
-    assert (skipped.path, skipped.is_data) == (str(absent), True)
-    with pytest.raises(KfbenchError, match=rf"^{tmp_path}: no segment"):
-        what_if(tmp_path)
-    with pytest.raises(KfbenchError, match="is wanted"):
-        what_if([])
+def test_a_path_that_is_absent_is_skipped_beside_others(tmp_path: Path) -> None:
+    (skipped,) = what_if([FOLDER / "edges.log", tmp_path / "absent.log"], ["v2"], ["none"]).skipped
+    assert (skipped.path, skipped.is_data) == (str(tmp_path / "absent.log"), True)
 
 
-def test_unknown_and_illegal_choices_are_refused_by_name() -> None:
-    path = FOLDER / "telemetry.log"
-    with pytest.raises(InvalidConfig, match="no format 'v9'"):
-        what_if(path, formats=["v9"])
-    with pytest.raises(InvalidConfig, match="no codec 'brotli'"):
-        what_if(path, codecs=["brotli"])
-    with pytest.raises(IllegalCombination, match="v1 has no zstd"):
-        what_if(path, formats=["v1"], codecs=["zstd"])
+@pytest.mark.parametrize(
+    ("paths", "options", "error", "message"),
+    [
+        ([], {}, KfbenchError, "is wanted"),
+        (FOLDER / "telemetry.log", {"formats": ["v9"]}, InvalidConfig, "no format 'v9'"),
+        (FOLDER / "telemetry.log", {"codecs": ["brotli"]}, InvalidConfig, "no codec 'brotli'"),
+        (FOLDER / "telemetry.log", {"formats": ["v1"], "codecs": ["zstd"]}, IllegalCombination, "v1 has no zstd"),
+        (FOLDER / "telemetry.log", {"sample_bytes": 0}, InvalidConfig, "sample_bytes: 0 is below 1"),
+        (FOLDER / "telemetry.log", {"details": ["other"]}, InvalidConfig, "no further question 'other'"),
+        (FOLDER / "telemetry.log", {"rate_mb_s": 0}, InvalidConfig, "rate_mb_s: 0 is not above 0"),
+        (FOLDER / "telemetry.log", {"timestamp_unit": "minutes"}, InvalidConfig, "timestamp_unit"),
+        (FOLDER / "telemetry.log", {"columns": Columns(value="v")}, InvalidConfig, "column `v`: no source is a table"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(paths: Any, options: Any, error: type[KfbenchError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        what_if(paths, **options)
+
+
+def test_a_further_table_with_the_name_of_a_key_of_json_is_refused_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kfbench.whatif.answer.LAST_KEYS", ("dictionary",))
+    with pytest.raises(PluginClash, match=r"^dictionary: kfbench registers it, but kfbench's --json has this key$"):
+        what_if(tmp_path / "absent.log")
+
+
+def test_formats_that_lack_a_codec_are_left_out_of_all() -> None:
     with_zstd = {name for name, fmt in FORMATS.items() if "zstd" in fmt.capabilities.codecs}
-    assert (
-        {arm.format for arm in what_if(path, "all", codecs=["zstd"]).arms}
-        == with_zstd
-        == FORMATS.keys() - set(MESSAGES)
-    )
+    found = {arm.format for arm in what_if(FOLDER / "telemetry.log", "all", codecs=["zstd"]).arms}
+    assert found == with_zstd == FORMATS.keys() - set(MESSAGES)
 
 
 def test_segments_of_a_folder_are_one_topic(tmp_path: Path) -> None:
@@ -248,9 +266,9 @@ def test_spark_is_for_a_master_and_threads_for_everything_else(tmp_path: Path, m
     for i in range(5):
         written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
     asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none", "zstd"], "batchings": []}
-    monkeypatch.setattr(executors, "mapped", refused)
+    monkeypatch.setattr(executors, "map_tasks", refused)
     found = what_if(tmp_path, **asked)
-    monkeypatch.setattr(tally_all, "MOST_THREADS", 1)
+    monkeypatch.setattr(tally, "MOST_THREADS", 1)
     assert what_if(tmp_path, **asked) == found
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked, master="local[1]")

@@ -81,8 +81,6 @@ def test_bad_tables_and_rows_are_listed_and_left_out(tmp_path: Path) -> None:
     document.write_text("{}")
     with pytest.raises(InvalidConfig, match=r"d\.json: has no batches \(it is read as a table, not"):
         what_if(document)
-    with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
-        what_if(FOLDER / "telemetry.log", columns=asked)
 
 
 def rows(path: Path, name: str = "v", records: int = 400) -> Path:

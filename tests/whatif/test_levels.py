@@ -10,13 +10,13 @@ import pytest
 
 from kfbench import FORMATS, read_log
 from kfbench.sources import find
-from kfbench.whatif import ask, levels
+from kfbench.whatif import ask, stretches
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.estimate import Drawn, Estimate, Stratum, ratio_of
-from kfbench.whatif.levels import at_levels
-from kfbench.whatif.question import OTHER_TOPICS, Question, kept_shares
+from kfbench.whatif.estimate import Estimate, Stratum, StretchSums, ratio_of
+from kfbench.whatif.question import OTHER_TOPICS, Question, stretch_shares
+from kfbench.whatif.stretches import LevelSums, at_levels
 from kfbench.whatif.summary import best_choice
-from kfbench.whatif.sums import Tally
+from kfbench.whatif.sums import LogSums
 from kfbench.whatif.tally import tally
 from tests.recorded import FOLDER
 
@@ -34,38 +34,38 @@ def copied(folder: Path, names: dict[str, str]) -> Path:
 
 @pytest.fixture(scope="module")
 def question() -> Question:
-    return Question(arms=(("v2", "zstd"),), levels=LEVELS, kept_shares={OTHER_TOPICS: 1.0})
+    return Question(arms=(("v2", "zstd"),), levels=LEVELS, stretch_shares={OTHER_TOPICS: 1.0})
 
 
 @pytest.fixture(scope="module")
-def sums(question: Question, tmp_path_factory: pytest.TempPathFactory) -> Tally:
+def sums(question: Question, tmp_path_factory: pytest.TempPathFactory) -> LogSums:
     """The sums of four topics. One has control batches, one has tagged fields in its source, one has headers."""
     names = ("transactions", "service-headers", "telemetry", "activity-gzip")
     root = copied(tmp_path_factory.mktemp("topics"), {f"{name}-0": name for name in names})
-    return sum((tally(part, question) for part in find([root]).parts), Tally())
+    return sum((tally(part, question) for part in find([root]).parts), LogSums())
 
 
 def test_a_whole_log_has_the_bytes_of_its_encodings(
-    sums: Tally, question: Question, monkeypatch: pytest.MonkeyPatch
+    sums: LogSums, question: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(levels, "LEVEL_BYTES", 1 << 30)
-    found = at_levels(sums, question)
+    monkeypatch.setattr(stretches, "LEVEL_BYTES", 1 << 30)
+    found = at_levels(sums.stretches, question)
     for topic in ("transactions", "service-headers", "telemetry", "activity-gzip"):
         log = read_log(FOLDER / f"{topic}.log")
         sizes = FORMATS["v2"].size(log.source_records, log.bounds, log.batch_fields)
-        assert found.level_plain_bytes[topic] == sums.by_topic[topic].sizes()["v2"]
+        assert found.plain_bytes[topic] == sums.by_topic[topic].sizes()["v2"]
         for codec, level in LEVELS:
-            drawn = found.levels[topic, codec, level]
-            for size_bytes, each in ((drawn.plain, None), (drawn.coded, level)):
+            drawn = found.stretches[topic, codec, level]
+            for size_bytes, each in ((drawn.plain, None), (drawn.compressed, level)):
                 encoded = FORMATS["v2"].encode(log.source_records, log.bounds, codec, each, log.batch_fields)
                 assert size_bytes == np.where(log.batch_rows["is_control"], sizes, np.diff(encoded.positions)).sum()
-            assert found.level_cpu_ns[codec, level] > 0
+            assert found.cpu_ns[codec, level] > 0
 
 
-def test_the_sample_is_divided_among_topics(sums: Tally, question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "LEVEL_BYTES", 100_000)
+def test_the_sample_is_divided_among_topics(sums: LogSums, question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "LEVEL_BYTES", 100_000)
     shares = dict.fromkeys(sums.by_topic, 1.0)
-    found = at_levels(sums, replace(question, kept_shares=shares)).level_plain_bytes
+    found = at_levels(sums.stretches, replace(question, stretch_shares=shares)).plain_bytes
     plain = {topic: each.sizes()["v2"] for topic, each in sums.by_topic.items()}
     whole = {topic for topic in plain if found[topic] == plain[topic]}
     assert 0 < len(whole) < 4 and max(plain[topic] for topic in whole) < 30_000
@@ -74,29 +74,27 @@ def test_the_sample_is_divided_among_topics(sums: Tally, question: Question, mon
 
 
 def test_a_topic_of_large_batches_has_two_pieces(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "LEVEL_BYTES", 1)
+    monkeypatch.setattr(stretches, "LEVEL_BYTES", 1)
     parts = find([FOLDER / "activity-none.log", FOLDER / "service-headers.log"]).parts
-    wanted = replace(question, kept_shares=kept_shares(parts, 1 << 30))
-    found = at_levels(sum((tally(part, wanted) for part in parts), Tally()), wanted)
-    assert [drawn.stretches for (_, *pair), drawn in found.levels.items() if pair == ["zstd", 12]] == [2, 2]
+    wanted = replace(question, stretch_shares=stretch_shares(parts, 1 << 30))
+    found = at_levels(sum((tally(part, wanted) for part in parts), LogSums()).stretches, wanted)
+    assert [drawn.stretches for (_, *pair), drawn in found.stretches.items() if pair == ["zstd", 12]] == [2, 2]
 
 
 def test_threads_order_and_pickled_stretches_change_nothing(
-    sums: Tally, question: Question, monkeypatch: pytest.MonkeyPatch
+    sums: LogSums, question: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tasks of a cluster send pickled stretches, and end in any order."""
-    monkeypatch.setattr(levels, "LEVEL_BYTES", 100_000)
-    expected = at_levels(sums, question)
-    assert 0 < expected.level_plain_bytes.total() < sums.sizes()["v2"]
+    monkeypatch.setattr(stretches, "LEVEL_BYTES", 100_000)
+    expected = at_levels(sums.stretches, question)
+    assert 0 < expected.plain_bytes.total() < sums.sizes()["v2"]
     with ThreadPoolExecutor(2) as threads:
-        shuffled = replace(pickle.loads(pickle.dumps(sums)), kept=sums.kept[::-1])
-        found = at_levels(shuffled, question, threads.map)
-    assert (found.levels, found.level_plain_bytes) == (expected.levels, expected.level_plain_bytes)
+        found = at_levels(pickle.loads(pickle.dumps(sums)).stretches[::-1], question, threads.map)
+    assert found == expected
 
 
-def test_nothing_is_compressed_without_stretches_or_levels(sums: Tally, question: Question) -> None:
-    assert at_levels(Tally(), question) == Tally()
-    assert not at_levels(sums, replace(question, levels=())).levels
+def test_nothing_is_compressed_without_stretches_or_levels(sums: LogSums, question: Question) -> None:
+    assert at_levels((), question) == at_levels(sums.stretches, replace(question, levels=())) == LevelSums()
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["topics", "partitions"])
@@ -110,7 +108,7 @@ def test_the_error_holds_the_truth_and_best_is_the_same(four: Path, monkeypatch:
     """The error holds the truth in about two of three samples, twice the error in about nine of ten."""
     monkeypatch.setattr(ask, "LEVELS", {"gzip": (1, 3, 6, 9), "lz4": (1, 9)})
     with monkeypatch.context() as patch:
-        patch.setattr(levels, "LEVEL_BYTES", 1 << 30)
+        patch.setattr(stretches, "LEVEL_BYTES", 1 << 30)
         whole = what_if(four, ["v2"], ["gzip", "lz4"], batchings=[])
     assert {each.error_bytes for each in whole.levels} == {0}
     truth = {(each.codec, each.level): each.size_bytes or 0 for each in whole.levels}
@@ -127,7 +125,7 @@ def test_the_error_holds_the_truth_and_best_is_the_same(four: Path, monkeypatch:
 
 def test_an_error_is_wider_for_few_stretches() -> None:
     """Two strata: 1,000 bytes of which two of 20 stretches were drawn, and 500 that were all drawn."""
-    drawn, whole = Drawn.of([50, 50], [40, 20]), Drawn.of([500], [250])
+    drawn, whole = StretchSums.of([50, 50], [40, 20]), StretchSums.of([500], [250])
     exact = Stratum(Estimate(500, 0), whole, 1.0)
     assert ratio_of([exact]) == (0.5, 0.0)
     ratio, error = ratio_of([exact, Stratum(Estimate(1_000, 0), drawn, 0.1)])
@@ -137,18 +135,18 @@ def test_an_error_is_wider_for_few_stretches() -> None:
 
 
 def test_a_stratum_of_one_stretch_varies_as_all_do() -> None:
-    one, few = Stratum(Estimate(1_000, 0), Drawn.of([50], [40]), 0.05), Drawn.of([50, 50], [40, 20])
+    one, few = Stratum(Estimate(1_000, 0), StretchSums.of([50], [40]), 0.05), StretchSums.of([50, 50], [40, 20])
     assert ratio_of([one]) == (0.8, None)
     ratio, error = ratio_of([one, Stratum(Estimate(100, 0), few, 1.0)])
     assert ratio == pytest.approx((800 + 60) / 1_100)
     # All three: ratio 2/3, residuals 20/3, 20/3 and -40/3; one stretch: sqrt(0.95 * 3 / 2 * 266.7 * 3) / 150 = 0.2251.
     assert error == pytest.approx(1.3213 * 0.22509 * 1_000 / 1_100, rel=1e-3)
-    no_stretch = Stratum(Estimate(1_000, 0), Drawn(), 0.0)
+    no_stretch = Stratum(Estimate(1_000, 0), StretchSums(), 0.0)
     assert ratio_of([no_stretch, Stratum(Estimate(100, 0), few, 1.0)])[0] == pytest.approx(0.6)
 
 
 def test_the_error_of_a_topics_size_counts_where_topics_differ() -> None:
-    halves, stays = Drawn.of([500], [250]), Drawn.of([500], [500])
+    halves, stays = StretchSums.of([500], [250]), StretchSums.of([500], [500])
     strata = [Stratum(Estimate(500, 40), halves, 1.0), Stratum(Estimate(500, 0), stays, 1.0)]
     ratio, error = ratio_of(strata)
     assert ratio == 0.75 and error == pytest.approx(40 / 1_000 * 0.25)

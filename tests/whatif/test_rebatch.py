@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields
 from kfbench.records import Shapes
-from kfbench.whatif.rebatch import AHEAD_MS, LATEST_MS, Batches, Batching, Rebatcher, sent
+from kfbench.whatif.rebatch import AHEAD_MS, LATEST_MS, Batches, Batching, Rebatcher, sent_records
 
 RECORD_BYTES = 100
 
@@ -109,13 +109,13 @@ def test_batches_equal_those_of_an_accumulator_per_producer(
     if cut:
         records, bounds, fields = recorded(batches)
         end = bounds[cut]
-        found += rebatcher.add(sent(records.part(0, end), bounds[: cut + 1], fields.part(0, cut)), last=False)
+        found += rebatcher.add(sent_records(records.part(0, end), bounds[: cut + 1], fields.part(0, cut)), last=False)
         rest = records.part(end, len(records)), bounds[cut:] - end, fields.part(cut, len(batches))
-        found += rebatcher.add(sent(*rest), last=True)
+        found += rebatcher.add(sent_records(*rest), last=True)
     else:
-        found += rebatcher.add(sent(*recorded(batches)), last=True)
+        found += rebatcher.add(sent_records(*recorded(batches)), last=True)
     in_batches = sorted(values for each in found for values in values_of(each))
-    whole = Rebatcher(batching).add(sent(*recorded(batches)), last=True)
+    whole = Rebatcher(batching).add(sent_records(*recorded(batches)), last=True)
     assert in_batches == sorted(values for each in whole for values in values_of(each))
     if batch_size_bytes in (0, 1 << 20):  # for other limits record sizes matter; the kernel's test covers them
         assert in_batches == accumulated(batches, batching)
@@ -129,31 +129,31 @@ def test_batches_equal_those_of_an_accumulator_per_producer(
 
 def test_a_sequence_goes_on_within_a_recorded_batch() -> None:
     batches = [Given(7, [0, 0, 50, 50]), Given(7, [100]), Given(-1, [100])]
-    [found] = Rebatcher(Batching(10, 1 << 20)).add(sent(*recorded(batches)), last=True)
+    [found] = Rebatcher(Batching(10, 1 << 20)).add(sent_records(*recorded(batches)), last=True)
     assert found.fields.rows["base_sequence"].tolist() == [-1, 0, 2, 4]
 
 
 def test_each_partition_has_its_batches() -> None:
     records = Records.from_lists([b"a"] * 6, timestamps_ms=[5] * 6)
     partitions = np.array([0, 1, 0, 2, 1, 0], np.int32)
-    [found] = Rebatcher(Batching(10, 1 << 20)).add(sent(records, None, BatchFields(), partitions), last=True)
+    [found] = Rebatcher(Batching(10, 1 << 20)).add(sent_records(records, None, BatchFields(), partitions), last=True)
     assert np.diff(found.bounds).tolist() == [3, 2, 1]
 
 
 def test_open_batches_are_closed_at_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     records = Records.from_lists([bytes(100)] * 10, timestamps_ms=[0] * 10)
     rebatcher = Rebatcher(Batching(1_000, 1 << 20))
-    assert list(rebatcher.add(sent(records, None, BatchFields()))) == []
+    assert list(rebatcher.add(sent_records(records, None, BatchFields()))) == []
     monkeypatch.setattr("kfbench.whatif.rebatch.OPEN_BYTES", 1_500)
-    [found] = rebatcher.add(sent(records, None, BatchFields()))
+    [found] = rebatcher.add(sent_records(records, None, BatchFields()))
     assert np.diff(found.bounds).tolist() == [20]
-    assert list(rebatcher.add(sent(records.part(0, 0), None, BatchFields()), last=True)) == []
+    assert list(rebatcher.add(sent_records(records.part(0, 0), None, BatchFields()), last=True)) == []
 
 
 def test_open_batches_keep_only_their_bytes() -> None:
     records = Records.from_lists([bytes(1 << 20), b"key"], timestamps_ms=[0, 5_000])
     rebatcher = Rebatcher(Batching(1_000, 1 << 24))
-    list(rebatcher.add(sent(records, None, BatchFields())))
+    list(rebatcher.add(sent_records(records, None, BatchFields())))
     assert rebatcher._waiting is not None
     assert sum(len(data) for data in rebatcher._waiting.records.buffers) == 3
 
@@ -166,7 +166,7 @@ def test_extreme_times() -> None:
     nothing = np.zeros(0, np.uint8)
     starts = np.zeros(4, np.int64)
     records = Records(shapes=shapes, key_data=nothing, key_starts=starts, value_data=nothing, value_starts=starts)
-    [found] = Rebatcher(Batching(1_000, 1 << 20)).add(sent(records, None, BatchFields()), last=True)
+    [found] = Rebatcher(Batching(1_000, 1 << 20)).add(sent_records(records, None, BatchFields()), last=True)
     assert np.diff(found.bounds).tolist() == [4]  # only one record has this late timestamp
     assert FORMATS["v2"].size(*found).sum() > 0
 
@@ -182,9 +182,9 @@ def test_a_time_far_ahead_moves_no_clock(cut: int, wrong_ms: int) -> None:
     found = [
         batches
         for i, piece in enumerate(pieces)
-        for batches in rebatcher.add(sent(piece, None, BatchFields()), last=bool(i))
+        for batches in rebatcher.add(sent_records(piece, None, BatchFields()), last=bool(i))
     ]
-    [right] = Rebatcher(Batching(100, 1 << 20)).add(sent(sound, None, BatchFields()), last=True)
+    [right] = Rebatcher(Batching(100, 1 << 20)).add(sent_records(sound, None, BatchFields()), last=True)
     batches = sum(len(each.bounds) - 1 for each in found)
     assert abs(batches - (len(right.bounds) - 1)) <= 2
     assert rebatcher.ahead == 1
@@ -194,6 +194,6 @@ def test_a_long_pause_and_a_late_record_are_no_errors() -> None:
     night = [0, 10, 20, *range(8 * AHEAD_MS, 8 * AHEAD_MS + 1_000, 10)]
     night[50] = 15
     records, rebatcher = Records.from_lists([b"a"] * len(night), timestamps_ms=night), Rebatcher(Batching(5, 1 << 20))
-    [found] = rebatcher.add(sent(records, None, BatchFields()), last=True)
+    [found] = rebatcher.add(sent_records(records, None, BatchFields()), last=True)
     assert rebatcher.ahead == 0
     assert len(found.bounds) - 1 == len(night) - 1  # the late record joins the batch before it

@@ -9,11 +9,12 @@ import pytest
 
 from kfbench import read_log
 from kfbench.formats import FORMATS
+from kfbench.money import month
 from kfbench.present.table import Table
 from kfbench.sources import Columns
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import LEVELS, MAIN_FORMATS, what_if
-from kfbench.whatif.month import Rate, Stream, month, rate_of_user
+from kfbench.whatif.rate import Rate, TopicRate, rate_of_user
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.summary import (
     MOST_TOPICS,
@@ -152,7 +153,7 @@ def test_topics_that_need_nothing_are_kept_and_the_best_of_each_is_a_row(topics:
 def test_savings_and_dollars_of_a_topic_are_its_own(topics: WhatIf) -> None:
     rates = {"telemetry": 2e9, "other": 1e9}
     one, other, *_ = topics.by_topic
-    stream = Stream(
+    stream = TopicRate(
         name="", size_bytes=1, first_ms=0, last_ms=1, bulk_first_ms=0, bulk_last_ms=1, strange=0, bytes_a_day=0.0
     )
     streams = tuple(

@@ -17,19 +17,20 @@ from kfbench.log.damage import Damage
 from kfbench.sources import Chunk, Part, find
 from kfbench.whatif.answer import Crossing
 from kfbench.whatif.build import break_evens
-from kfbench.whatif.estimate import Drawn, SampleSums
+from kfbench.whatif.estimate import SampleSums, StretchSums
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.sums import Tally
+from kfbench.whatif.sums import LogSums, SampleKey
 from kfbench.whatif.tally import UNIFORM_RECORDS, tally
 from kfbench.workloads import WORKLOADS
 from tests.recorded import FOLDER
 
 BATCHING = Batching(50.0, 4_000)
+LZ4, OTHER_LZ4 = SampleKey(None, "v2", "lz4"), SampleKey(BATCHING, "v2", "lz4")
 QUESTION = Question(
     arms=(("v1", "none"), ("v2", "none"), ("v2", "lz4"), ("v3", "none"), ("v3", "lz4")),
     batchings=(BATCHING,),
-    recoded=("v2",),
+    compressed_formats=("v2",),
 )
 NAMES = ("telemetry.log", "transactions.log", "service-headers.log")
 
@@ -69,9 +70,9 @@ def chunk(records: int, at: int = 0, value_bytes: int = 200) -> Chunk:
 
 def test_a_sum_does_not_depend_on_the_order() -> None:
     each = [tally(part, QUESTION) for part in parts()]
-    whole = sum(each, Tally())
+    whole = sum(each, LogSums())
     for order in permutations(each):
-        found = sum(order, Tally())
+        found = sum(order, LogSums())
         assert replace(found, sources=()) == replace(whole, sources=())
         assert sorted(source.path for source in found.sources) == sorted(source.path for source in whole.sources)
     assert pickle.loads(pickle.dumps((QUESTION, whole))) == (QUESTION, whole)
@@ -80,14 +81,14 @@ def test_a_sum_does_not_depend_on_the_order() -> None:
 def test_listed_damage_is_of_all_sources_whatever_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kfbench.whatif.sums.MOST_DAMAGE", 5)
 
-    def damaged(name: str, places: int) -> Tally:
+    def damaged(name: str, places: int) -> LogSums:
         damage = tuple(Damage(position=at, size_bytes=1, field="crc", promise="is wrong") for at in range(places))
         each = replace(chunk(1), damage=damage)
         return tally(InMemory((each,), name=name), replace(QUESTION, assumed=BATCHING))
 
     each = [damaged("a", 4), damaged("b", 0), damaged("c", 1), damaged("d", 9)]
     for order in permutations(each):
-        sources = {source.path: source for source in sum(order, Tally()).sources}
+        sources = {source.path: source for source in sum(order, LogSums()).sources}
         listed = {name: [place.position for place in source.damage] for name, source in sources.items()}
         assert listed == {"a": [0, 1], "b": [], "c": [0], "d": [0, 1]}
         assert [sources[name].damaged_places for name in "abcd"] == [4, 0, 1, 9]
@@ -98,7 +99,7 @@ def test_shares_of_a_file_are_one_source() -> None:
     question = replace(QUESTION, assumed=BATCHING)
     third = replace(other, name="other")
     for order in ((one, other, third), (other, one, third)):
-        whole, second = sum((tally(part, question) for part in order), Tally()).by_file().sources
+        whole, second = sum((tally(part, question) for part in order), LogSums()).by_file().sources
         assert (whole.path, second.path) == ("memory", "other")
         assert (whole.records, whole.size_bytes) == (60, one.size_bytes + other.size_bytes)
         assert (whole.first_ms, whole.last_ms, whole.unreadable) == (0, 89 * 20, "the disk is gone")
@@ -113,7 +114,7 @@ def test_progress_is_reported_during_reading() -> None:
 
 
 def test_sums_equal_the_sizes_of_the_logs() -> None:
-    found = sum((tally(part, QUESTION) for part in parts()), Tally())
+    found = sum((tally(part, QUESTION) for part in parts()), LogSums())
     for fmt in (FORMATS["v1"], FORMATS["v3"]):
         logs = [read_log(FOLDER / name) for name in NAMES]
         sizes = [fmt.size(log.source_records, log.bounds, log.batch_fields) for log in logs]
@@ -125,11 +126,11 @@ def test_sums_equal_the_sizes_of_the_logs() -> None:
         len(FORMATS["v2"].encode(log.source_records, log.bounds, "lz4", batch_fields=log.batch_fields).data)
         for log in (read_log(FOLDER / name) for name in ("telemetry.log", "service-headers.log"))
     ]
-    two = sum((tally(part, QUESTION) for part in parts()[::2]), Tally())
-    assert two.coded[None, "v2", "lz4"].both.coded == sum(lz4)
-    assert two.coded[None, "v2", "lz4"].both.plain == two.sizes()["v2"]
-    assert [key for key in two.coded if key[0]] == [(BATCHING, "v2", "lz4")]
-    assert two.coded[BATCHING, "v2", "lz4"].both.plain == two.rebatched[BATCHING, "v2"]
+    two = sum((tally(part, QUESTION) for part in parts()[::2]), LogSums())
+    assert two.compressed[LZ4].both.compressed == sum(lz4)
+    assert two.compressed[LZ4].both.plain == two.sizes()["v2"]
+    assert [key for key in two.compressed if key.batching] == [OTHER_LZ4]
+    assert two.compressed[OTHER_LZ4].both.plain == two.rebatched[BATCHING, "v2"]
 
 
 def test_uniform_batches_have_only_client_records() -> None:
@@ -147,38 +148,38 @@ def test_a_source_without_batches_gets_assumed_ones() -> None:
         tally(part, QUESTION)
     found = tally(part, replace(QUESTION, assumed=BATCHING))
     assert found.sizes()["v2"] == found.rebatched[BATCHING, "v2"]
-    assert found.coded[None, "v2", "lz4"] == found.coded[BATCHING, "v2", "lz4"]
+    assert found.compressed[LZ4] == found.compressed[OTHER_LZ4]
     [source] = found.sources
     assert (source.records, source.batches, source.unit) == (500, found.rebatched_batches[BATCHING], "row")
     assert (source.first_ms, source.last_ms, source.kinds) == (0, 499 * 20, {})
 
 
 @pytest.fixture(scope="module")
-def sampled() -> list[Tally]:
+def sampled() -> list[LogSums]:
     """Return the tally of all records, and the tallies of two random samples of 30 %."""
     part = InMemory(tuple(chunk(2_000, at, 600) for at in range(0, 40_000, 2_000)))
     question = replace(QUESTION, arms=(("v2", "none"), ("v2", "lz4")), batchings=(), assumed=Batching(1_000.0, 16_384))
     return [tally(part, replace(question, share=share, seed=seed)) for share, seed in ((1.0, 0), (0.3, 1), (0.3, 2))]
 
 
-def test_an_estimate_is_within_its_error(sampled: list[Tally]) -> None:
+def test_an_estimate_is_within_its_error(sampled: list[LogSums]) -> None:
     whole, *samples = sampled
-    compressed = whole.coded[None, "v2", "lz4"]
-    assert compressed.estimate(whole.sizes()["v2"]) == (compressed.both.coded, 0)
+    compressed = whole.compressed[LZ4]
+    assert compressed.estimate(whole.sizes()["v2"]) == (compressed.both.compressed, 0)
     for each in samples:
         assert each.sizes() == whole.sizes()
-        drawn = each.coded[None, "v2", "lz4"]
+        drawn = each.compressed[LZ4]
         assert 0 < drawn.both.plain < each.sizes()["v2"]
         size_bytes, error_bytes = drawn.estimate(each.sizes()["v2"])
         assert size_bytes is not None and error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
-        assert abs(size_bytes - compressed.both.coded) < 5 * error_bytes
-    assert samples[0].coded != samples[1].coded
+        assert abs(size_bytes - compressed.both.compressed) < 5 * error_bytes
+    assert samples[0].compressed != samples[1].compressed
 
 
 def test_one_stretch_has_no_known_error() -> None:
-    assert Drawn.of([100], [60]).estimate(1_000) == (600, None)
-    assert Drawn().estimate(1_000) == (None, None)
-    two = Drawn.of([100, 100], [60, 40])
+    assert StretchSums.of([100], [60]).estimate(1_000) == (600, None)
+    assert StretchSums().estimate(1_000) == (None, None)
+    two = StretchSums.of([100, 100], [60, 40])
     # 2 of 20 stretches (runs of batches) were drawn, with residuals +10 and -10: 20 * sqrt((1 - 0.1) / 2 * 200)
     assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
 
@@ -186,8 +187,8 @@ def test_one_stretch_has_no_known_error() -> None:
 def test_one_part_always_has_a_sample() -> None:
     part = InMemory((chunk(40),))
     nothing = replace(QUESTION, share=1e-12, assumed=BATCHING)
-    assert not tally(part, nothing).coded
-    assert tally(part, replace(nothing, always=(part.key,))).coded[None, "v2", "lz4"].both.stretches == 1
+    assert not tally(part, nothing).compressed
+    assert tally(part, replace(nothing, always=(part.key,))).compressed[LZ4].both.stretches == 1
     for share in (0, 1.5, float("nan")):
         with pytest.raises(InvalidConfig, match="share"):
             replace(QUESTION, share=share)
@@ -208,14 +209,14 @@ def test_a_format_does_not_win_by_losses() -> None:
     headers = [[("trace", bytes(500))]] * 20
     records = Records.from_lists([b"a"] * 20, headers=headers)
     with_headers = tally(InMemory((Chunk(records=records, size_bytes=1),)), replace(QUESTION, assumed=BATCHING))
-    assert with_headers.uniform[20, "v1"] < with_headers.uniform[20, "v2"]
+    assert with_headers.sizes()["v1"] < with_headers.sizes()["v2"]
     assert any(e.at and (e.format, e.other) == ("v2", "v1") for e in break_evens(with_headers, QUESTION.formats))
 
 
 def test_a_stretch_that_is_always_drawn_stands_for_itself() -> None:
     """Ten small topics of 10 bytes that halve, and a large one of 1,000 bytes that does not shrink."""
-    small = SampleSums(certain=Drawn.of([10], [5]))
-    large = SampleSums(drawn=Drawn.of([50, 50], [50, 50]))
+    small = SampleSums(certain=StretchSums.of([10], [5]))
+    large = SampleSums(random=StretchSums.of([50, 50], [50, 50]))
     total = large
     for _ in range(10):
         total = total.plus(small)
@@ -233,11 +234,11 @@ def test_stretches_compressed_in_one_call_count_as_if_each_were_alone(monkeypatc
         monkeypatch.setattr("kfbench.whatif.tally.GROUP_STRETCHES", group_stretches)
         sums.append(tally(part, question))
     alone = sums[0]
-    sample = alone.coded[None, "v3", "lz4"]
+    sample = alone.compressed[LZ4._replace(format="v3")]
     assert sample.certain.stretches == 1
-    assert sample.drawn.stretches > 3
+    assert sample.random.stretches > 3
     assert sample.both.plain < alone.sizes()["v3"]
-    assert [each.coded for each in sums] == [alone.coded] * 3
+    assert [each.compressed for each in sums] == [alone.compressed] * 3
 
 
 def test_equal_batches_are_those_of_the_first_records_of_each_chunk() -> None:

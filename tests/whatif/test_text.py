@@ -10,7 +10,7 @@ from kfbench.codecs import CODECS
 from kfbench.present.table import Cell, Table
 from kfbench.sources import Columns
 from kfbench.whatif import tables
-from kfbench.whatif.answer import OWN, TODAY, Sample, WhatIf
+from kfbench.whatif.answer import OWN, TODAY, CodecSample, WhatIf
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.notes import answer_notes
 from kfbench.whatif.rebatch import BATCHINGS, Batching
@@ -91,7 +91,7 @@ def test_without_a_sample_there_is_no_estimate() -> None:
         tuple(replace(arm, size_bytes=None, error_bytes=None) if arm.codec == "lz4" else arm for arm in arms)
         for arms in (found.arms, found.rebatched)
     ]
-    sample = Sample(share=0.1, seed=0, plain_bytes=0, of_bytes=100, stretches=0)
+    sample = CodecSample(share=0.1, seed=0, plain_bytes=0, of_bytes=100, stretches=0)
     nothing = replace(found, arms=without[0], rebatched=without[1], sample=sample)
     values = nothing.to_dict()
     for arm in (*values["sizes"], *values["rebatched"]):
@@ -128,9 +128,14 @@ def test_formats_compete_in_other_batches_if_they_were_tried_there() -> None:
     path = FOLDER / "activity-lz4.log"
     few, chosen = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
     every = what_if(path, "all", codecs=["none", "zstd"])
-    assert few.recoded == ("v2", "v3", "columnar", "v3-headers-first")
-    assert chosen.recoded == ("v2", "columnar") and [arm.format for arm in chosen.headline[OWN]] == ["columnar"] * 2
-    assert set(every.recoded) == {"v2", "v3", "columnar"} and any("--format" in note for note in answer_notes(every))
+    assert few.compressed_formats == ("v2", "v3", "columnar", "v3-headers-first")
+    assert (
+        chosen.compressed_formats == ("v2", "columnar")
+        and [arm.format for arm in chosen.headline[OWN]] == ["columnar"] * 2
+    )
+    assert set(every.compressed_formats) == {"v2", "v3", "columnar"} and any(
+        "--format" in note for note in answer_notes(every)
+    )
     assert not any("--format" in note for note in answer_notes(few))
     for found in (few, chosen, every):
         for arms in found.headline.values():

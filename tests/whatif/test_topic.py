@@ -11,7 +11,7 @@ from kfbench.sweep.spark import topic as spark
 from kfbench.sweep.spark.topic import connector_settings
 from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tally_all import tally_topic
+from kfbench.whatif.tally import tally_topic
 
 
 def test_the_connector_is_sparks_own_unless_given() -> None:

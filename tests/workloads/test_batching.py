@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import geom, kstest
 
-from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS
@@ -121,21 +120,3 @@ def test_linger_takes_what_fits_of_records_that_come_fast_enough() -> None:
     assert set(np.diff(full)[:-1].tolist()) == {126}
     assert FORMATS["v2"].size(given, full).max() <= 131_072
     assert FORMATS["v2"].size(shapes(127, 1024), 127).sum() > 131_072
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"model": "fixed", "records": 0}, r"records"),
-        ({"model": "drawn", "records": {"dist": "uniform", "low": 0, "high": 3}}, "records: 0 to 3"),
-        ({"model": "drawn", "records": {"dist": "fixed", "value": 70_000}}, "records: 70000 to 70000"),
-        ({"model": "transactions", "records": {"dist": "fixed", "value": 0}}, "records: 0 to 0"),
-        ({"model": "linger", "linger_ms": -1}, "linger_ms"),
-        ({"model": "linger", "linger_ms": 5, "batch_size": 7}, "batch_size"),
-        ({"model": "survivors", "of_records": 100, "survival": 0.0}, "survival"),
-        ({"model": "some"}, "some"),
-    ],
-)
-def test_what_makes_no_batches_is_refused(settings: dict[str, Any], named: str) -> None:
-    with pytest.raises((msgspec.ValidationError, InvalidConfig), match=named):
-        batching(**settings)

@@ -1,17 +1,12 @@
 """The popularity of keys follows Zipf's law."""
 
 import math
-import pickle
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kfbench.errors import InvalidConfig
-from kfbench.workloads.named.keys import ALIKE, KeyDistribution, zipf
+from kfbench.workloads.named.distributions import ALIKE, KeyDistribution, zipf
 
 SEED, MANY = 11, 2**22
 
@@ -59,39 +54,6 @@ def test_more_keys_than_a_table_of_all_could_hold() -> None:
     assert 2**39 < ids.max() < 2**40
 
 
-@given(
-    st.sampled_from([{}, {"cardinality": 7, "in_turn": True}, {"cardinality": 1}, {"cardinality": 999, "skew": 0.99}]),
-    st.integers(0, 2**63 - 1), st.integers(0, 2**40), st.integers(0, 20), st.integers(0, 20),
-)  # fmt: skip
-def test_a_record_has_its_key_whatever_else_is_drawn(
-    settings: dict[str, Any], seed: int, start: int, skipped: int, count: int
-) -> None:
-    keys = KeyDistribution(**settings)
-    whole = keys.ids(seed, start, skipped + count)
-    assert whole.dtype == np.int64
-    assert np.array_equal(whole[skipped:], keys.ids(seed, start + skipped, count))
-    if keys.cardinality:
-        assert np.all((whole >= 0) & (whole < keys.cardinality))
-
-
 def test_without_a_cardinality_each_record_has_its_own_and_in_turn_they_come_round() -> None:
     assert KeyDistribution().ids(1, 5, 3).tolist() == [5, 6, 7]
     assert KeyDistribution(cardinality=3, in_turn=True).ids(1, 5, 5).tolist() == [2, 0, 1, 2, 0]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"cardinality": 0}, {"cardinality": 2**40 + 1}, {"cardinality": 5, "skew": -0.1}, {"skew": 1.0},
-        {"cardinality": 5, "skew": 11}, {"cardinality": 5, "skew": float("nan")},
-        {"cardinality": 5, "skew": 1.0, "in_turn": True},
-    ],
-)  # fmt: skip
-def test_what_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidConfig):
-        KeyDistribution(**wrong)
-
-
-def test_keys_are_a_value() -> None:
-    keys = KeyDistribution(cardinality=9, skew=1.0)
-    assert pickle.loads(pickle.dumps(keys)) == keys

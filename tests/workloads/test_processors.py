@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from kfbench.workloads.catalogue import WORKLOADS, NamedWorkload
 from kfbench.workloads.named.arrivals import Bursts, GeneralisedParetoGaps, Sine, _period_cells, block_us, times_us
 from kfbench.workloads.named.batching import CompactionSurvivors, _geometric
-from kfbench.workloads.named.distributions import GeneralisedPareto, Lognormal, lengths_table, table
-from kfbench.workloads.named.keys import zipf
+from kfbench.workloads.named.distributions import GeneralisedPareto, Lognormal, lengths_table, table, zipf
 
 TIMED = ("user-activity", "kv-etc", "kv-mixgraph", "log-shipping")
 

@@ -12,7 +12,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.log import read_log
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.task import measure_cell
-from kfbench.workloads.recorded.topics import LINES_FOLDER, RECORDED_FOLDER, TOPICS, NotFetched, RecordedTopic, _read
+from kfbench.workloads.recorded import LINES_FOLDER, RECORDED_FOLDER, TOPICS, NotFetched, RecordedTopic, _read
 
 TOPIC = RecordedTopic(name="lines-jvm-gc", batch_size=7)
 
@@ -20,7 +20,7 @@ TOPIC = RecordedTopic(name="lines-jvm-gc", batch_size=7)
 @pytest.fixture(autouse=True)
 def cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Replace the folder of public data with an empty one, as on a machine without `make public`."""
-    monkeypatch.setattr("kfbench.workloads.recorded.topics.PUBLIC", tmp_path)
+    monkeypatch.setattr("kfbench.workloads.recorded.PUBLIC", tmp_path)
     _read.cache_clear()
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Every workload keeps the laws that kfbench/workloads/base/workload.py states."""
+"""Every workload keeps the laws that kfbench/workloads/base.py states."""
 
 import pickle
 from collections.abc import Mapping

@@ -2,35 +2,27 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench import layouts, tagged_fields
+from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance, Dictionary
 from kfbench.formats.base.appending import Appending, GrowingAppending
 from kfbench.formats.base.capabilities import Capabilities, Checksum
-from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.format import log_bytes, shapes_of
-from kfbench.formats.base.reading import NO_HEADERS, Headers, Index, Part, Reading, header_room
-from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
+from kfbench.formats.base.damage import BatchDamage, Bodies, OnError
+from kfbench.formats.base.format import EncodeResult, Format, PlainBatches, log_bytes, shapes_of
+from kfbench.formats.base.reading import NO_HEADERS, HeaderSpans, Index, Reading, ReadScope, header_room
 from kfbench.formats.base.short_log import read_short
-from kfbench.kernels.formats import (
-    batch,
-    batch_description,
-    batch_header,
-    batch_parts,
-    batch_tags,
-    headers_first,
-    rows,
-)
+from kfbench.kernels.formats import batch_description, batch_header, batch_reading, batch_tags, batch_writing
 from kfbench.kernels.wire import status
 from kfbench.limits import Limits
-from kfbench.records import Records, Shapes, unchecked
+from kfbench.records import Records, Shapes
+from kfbench.varints import NO_TAGGED_FIELDS, decode_tagged_fields
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
 APPENDING: Final[Mapping[int, Appending]] = {2: Appending(kind=2), 3: GrowingAppending(kind=3)}  # by magic
@@ -66,7 +58,7 @@ class BatchReading(Reading):
             positions = read_only(positions)
         self.data, self.positions, self.magic, self.allowance = data, positions, magic, allowance
         self.check_crcs = check_crcs
-        self.damage = Damage(positions, on_error)
+        self.damage = BatchDamage(positions, on_error)
         batches = len(positions) - 1
         self.codecs, self.counts = np.empty(batches, np.int8), np.empty(batches, np.int64)
         bodies = np.empty(batches, np.int64)
@@ -74,7 +66,7 @@ class BatchReading(Reading):
         if magic == 3:
             self.shared = SharedHeaders(np.empty(batches, np.int64), np.empty(batches, np.int64))
         # is_featured: any batch is unsigned, headers first or tagged. Other kernels read such batches.
-        self.record_room, self.any_codec, self.two_clocks, self.is_featured = batch.survey(
+        self.record_room, self.any_codec, self.two_clocks, self.is_featured = batch_reading.survey(
             data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes, check_crcs,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
         )  # fmt: skip
@@ -122,7 +114,7 @@ class BatchReading(Reading):
         index = Index(self.record_room, two_clocks=self.two_clocks)
         header_bounds, bounds = np.empty(self.record_room + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
-        self.allowance.log_headers = (batch.index_featured if self.is_featured else batch.index)(
+        self.allowance.log_headers = (batch_reading.index_featured if self.is_featured else batch_reading.index)(
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.payload_ends,
             *self.shared,
             (limits.batch_headers, limits.field_bytes, self.allowance.log_headers), self.check_crcs,
@@ -142,7 +134,7 @@ class BatchReading(Reading):
             return DecodedTimes(self.index.timestamps, self.index.offsets, self.bounds)
         timestamps, offsets = np.empty(self.record_room, np.int64), np.empty(self.record_room, np.int64)
         self.bounds = np.empty(len(self.positions), np.int64)
-        batch.times(
+        batch_reading.times(
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.damage.state,
             timestamps, offsets, self.bounds,
         )  # fmt: skip
@@ -151,12 +143,12 @@ class BatchReading(Reading):
     def records(self) -> Records:
         return self.index.records(self.source, self.header_bounds, self._headers())
 
-    def _headers(self) -> Headers:
+    def _headers(self) -> HeaderSpans:
         headers = int(self.header_bounds[-1])
         if not headers:
             return NO_HEADERS
         room = header_room(headers)
-        (batch.index_headers_featured if self.is_featured else batch.index_headers)(
+        (batch_reading.index_headers_featured if self.is_featured else batch_reading.index_headers)(
             self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared,
             self.damage.state, self.index.columns, self.header_bounds, self.bounds, tuple(room),
         )  # fmt: skip
@@ -178,9 +170,9 @@ class BatchReading(Reading):
     def tags(self) -> Sequence[Mapping[int, bytes]]:
         sound = self.sound
         starts, sizes = np.empty(len(sound), np.int64), np.empty(len(sound), np.int64)
-        batch.other_tags(self.data, self.positions, sound, starts, sizes)
+        batch_reading.other_tags(self.data, self.positions, sound, starts, sizes)
         return [
-            tagged_fields.decoded(self.data[start : start + size].tobytes()) if size else tagged_fields.NONE
+            decode_tagged_fields(self.data[start : start + size].tobytes()) if size else NO_TAGGED_FIELDS
             for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
         ]
 
@@ -210,37 +202,27 @@ def _capabilities(features: int) -> Capabilities:
     )
 
 
-class _Kernels(NamedTuple):
-    encode: Any
-    sizes: Any
-
-
-def _kernels_for(features: int) -> _Kernels:
-    kernels = headers_first if features & layouts.HEADERS_FIRST_BIT else rows
-    tagged = features & layouts.TAGGED_BIT
-    if features & layouts.UNSIGNED_BIT:
-        return _Kernels(kernels.encode_tagged_unsigned if tagged else kernels.encode_unsigned, kernels.sizes_unsigned)
-    return _Kernels(kernels.encode_tagged if tagged else kernels.encode, kernels.sizes)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
-class BatchedFormat(SealedFormat):
+class BatchedFormat(Format):
     """The format v2 or a variant of v3. features: attribute bits of every batch, and `layouts.SHARED_HEADERS`."""
 
     capabilities: Capabilities = field(init=False)
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
     has_metadata_reader: ClassVar[bool] = True
-    _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", _capabilities(self.features))
-        object.__setattr__(self, "_kernels", _kernels_for(self.features))
 
     @property
     def appending(self) -> Appending:
         return APPENDING.get(self.magic) or super().appending
 
-    def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
+    @property
+    def _kernels(self) -> batch_writing.WritingKernels:
+        found: batch_writing.WritingKernels = batch_writing.KERNELS[self.features & batch_writing.LAYOUT_BITS]
+        return found
+
+    def _shared_headers(self, records: Records | Shapes, bounds: Int64) -> Int64:
         """Return the number of headers that go into tag 1 of each batch: int64[batches], or int64[1] for all."""
         if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
             return NONE_SHARED
@@ -258,23 +240,25 @@ class BatchedFormat(SealedFormat):
             + shapes.payload_bytes
         )
 
-    def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
-        shared = self._shared(records, bounds)
-        return Outcome(
+    def _encode(
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches
+    ) -> EncodeResult:
+        shared = self._shared_headers(records, bounds)
+        return EncodeResult(
             *self._kernels.encode(
                 records.columns, bounds, fields.rows, fields.tags, shared, self.magic, self.features, codec, *plain
             )
         )
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
-        columns, shared = shapes_of(records).columns, self._shared(records, bounds)
+        columns, shared = shapes_of(records).columns, self._shared_headers(records, bounds)
         self._kernels.sizes(columns, bounds, fields.rows, shared, self.magic, self.features, out)
 
     def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
-        out = np.zeros(len(batch_parts.PARTS), np.int64)
-        columns, shared = shapes_of(records).columns, self._shared(records, bounds)
-        batch_parts.breakdown(columns, bounds, fields.rows, shared, self.magic, self.features, out)
-        parts = dict(zip(batch_parts.PARTS, out.tolist(), strict=True))
+        out = np.zeros(len(batch_writing.PARTS), np.int64)
+        columns, shared = shapes_of(records).columns, self._shared_headers(records, bounds)
+        batch_writing.breakdown(columns, bounds, fields.rows, shared, self.magic, self.features, out)
+        parts = dict(zip(batch_writing.PARTS, out.tolist(), strict=True))
         for name, bit in (
             ("batch_header.tagged_fields", layouts.TAGGED_BIT),
             ("metadata_length", layouts.HEADERS_FIRST_BIT),
@@ -293,34 +277,15 @@ class BatchedFormat(SealedFormat):
         data = log_bytes(data)
         is_default = limits is None and on_error == "raise" and isinstance(dictionaries, tuple) and not dictionaries
         short = read_short(data, self.magic) if is_default else None
-        if short is None:
-            return super().decode(data, on_error, limits, dictionaries)
-        attributes = {
-            "records": short.records,
-            "bounds": short.bounds,
-            "create_timestamps_ms": short.records.shapes.timestamps_ms,
-            "rows": partial(short.rows, data, self.magic),
-            "tags": None,
-            "format_name": None,
-            "dictionaries": {},
-            "errors": [],
-            "trailing_bytes": 0,
-        }
-        log: DecodedLog = unchecked(DecodedLog, attributes)
-        return log
+        return super().decode(data, on_error, limits, dictionaries) if short is None else short
 
     def _read(
-        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: ReadScope, check_crcs: bool
     ) -> Reading:
         read = BatchReading(data, positions, self.magic, on_error, allowance, check_crcs)
         read.decompress(metadata_only=part != "all")
         read.read_columns()
         return read
-
-    def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
-        read = BatchReading(data, positions, self.magic, "raise", allowance, check_crcs=False)
-        read.damage.errors()
-        return read.starts
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
         allowance = Allowance.of(len(log.data), None)
@@ -332,7 +297,7 @@ class BatchedFormat(SealedFormat):
     ) -> None:
         if self.features & ~(layouts.NO_RECORD_ATTRIBUTES_BIT | layouts.FIXED_HEADER_BIT):
             super()._fetch(data, positions, indices, allowance, state, index)
-        rows.fetch(data, positions, self.magic, indices, state, index.columns)
+        batch_reading.fetch(data, positions, self.magic, indices, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         read = BatchReading(data, positions, self.magic, "raise", allowance, check_crcs=False)

@@ -23,7 +23,7 @@ from kfbench.errors import CorruptLog, InvalidRecords, MissingDictionary
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import NEVER
 from kfbench.layouts import LAST_CODEC
-from kfbench.tagged_fields import UVARINT_BYTES, get_uvarint
+from kfbench.varints import UVARINT_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]
 ON_ERROR: Final = ("raise", "skip")
@@ -70,7 +70,7 @@ def check_on_error(on_error: str) -> None:
         raise InvalidRecords(f'on_error: "raise" or "skip" is wanted, not {on_error!r}')
 
 
-class Damage:
+class BatchDamage:
     """The damage of some batches. state: int8[batches], a constant of `kernels.wire.status` per batch."""
 
     def __init__(self, positions: Int64, on_error: OnError) -> None:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,12 +25,48 @@ from kfbench.codecs import Allowance, Codec, Dictionary, Level, Payloads, ZstdDi
 from kfbench.errors import IllegalCombination, InvalidDictionary, InvalidRecords, WouldLose
 from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.reading import NO_HEADERS, Entries, Index, Part, Reading
+from kfbench.formats.base.damage import BatchDamage, OnError
+from kfbench.formats.base.reading import NO_HEADERS, Entries, Index, Reading, ReadScope
 from kfbench.kernels.formats import control
-from kfbench.kernels.wire import frames, status
+from kfbench.kernels.wire import frames, sealing, status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
+
+
+class PlainBatches(NamedTuple):
+    """Buffers for n batches without a codec. Batch b is data[positions[b]:positions[b + 1]].
+
+    Its body begins at byte bodies[b] of `data`. positions: int64[n + 1]. bodies: int64[n].
+    """
+
+    data: Bytes
+    positions: Int64
+    bodies: Int64
+
+    @classmethod
+    def room(cls, data: Bytes, batches: int) -> Self:
+        return cls(data, np.empty(batches + 1, np.int64), np.empty(batches, np.int64))
+
+
+class EncodeResult(NamedTuple):
+    """The result of an encode kernel: a problem (a constant of `kernels.wire.sealing`), and the batch that has it."""
+
+    problem: int
+    batch: int
+
+    def is_written(self, first: int = 0) -> bool:
+        """Return False if the buffer was too small. Raise InvalidRecords for a batch that does not fit the format.
+
+        first: the number of the kernel's first batch in the whole log.
+        """
+        batch = first + self.batch
+        if self.problem == sealing.OFFSET_TOO_FAR:
+            raise InvalidRecords(f"offsets: batch {batch} spans more than an int32 can hold")
+        if self.problem == sealing.BATCH_TOO_LARGE:
+            raise InvalidRecords(f"batch {batch} is larger than its int32 length can say")
+        if self.problem == sealing.MESSAGE_TOO_LARGE:
+            raise InvalidRecords(f"batch {batch} holds a message larger than its int32 size can say")
+        return self.problem != sealing.OUT_TOO_SMALL
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -130,12 +166,12 @@ class Format(ABC):
             raise WouldLose(f"{self.name} cannot carry {listed}; lossy=True leaves that out")
         if codec == "none":
             target = np.empty(self._bound(records.shapes, len(bounds) - 1, fields), np.uint8) if out is None else out
-            positions = np.empty(len(bounds), np.int64)
-            if not self._write(records, bounds, fields, target, positions):
+            plain = PlainBatches.room(target, len(bounds) - 1)
+            if not self._encode(records, bounds, fields, chosen.id, plain).is_written():
                 needed = int(self.size(records, bounds, fields).sum())
                 raise InvalidRecords(f"out: {len(target)} bytes, {needed} are needed")
-            return EncodedLog(data=target[: positions[-1]], positions=positions, losses=losses)
-        log = self._write_compressed(records, bounds, fields, chosen, level, out)
+            return EncodedLog(data=target[: plain.positions[-1]], positions=plain.positions, losses=losses)
+        log = self._compress(records, bounds, fields, chosen, level, out)
         return EncodedLog(data=log.data, positions=log.positions, losses=losses)
 
     def size(
@@ -273,7 +309,7 @@ class Format(ABC):
         positions = check_entries(positions, data)
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
-        index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
+        index, damage = Index(len(wanted), two_clocks=False), BatchDamage(positions, "raise")
         self._fetch(data, positions, wanted, Allowance.of(len(data), limits), damage.state, index)
         if len(missing := np.flatnonzero(damage.state == status.NO_SUCH_RECORD)):
             b = int(missing[0])
@@ -323,7 +359,7 @@ class Format(ABC):
 
     @abstractmethod
     def _read(
-        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: ReadScope, check_crcs: bool
     ) -> Reading:
         """Read these entries, or only the part of them that `part` names.
 
@@ -334,17 +370,16 @@ class Format(ABC):
         """Return the fields of each undamaged entry as one row (dtype `BATCH`)."""
         return read.rows(records, bounds)
 
-    def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
-        """Return the position of the compressed bytes of each batch, int64[batches]. Nothing is decompressed.
-
-        Raises CorruptLog for a header that cannot be read, and IllegalCombination for a format
-        without dictionaries. Checksums are not checked.
-        """
-        raise IllegalCombination(f"{self.name} has no codec with a dictionary")
-
     def plain_bodies(self, records: Records, batch_size: int | ArrayLike) -> list[bytes]:
         """Return the bytes of each batch that a codec compresses. Raises IllegalCombination without dictionaries."""
-        raise IllegalCombination(f"{self.name} has no codec with a dictionary")
+        if not self.capabilities.dictionaries:
+            raise IllegalCombination(f"{self.name} has no codec with a dictionary")
+        bounds = plan(len(records), batch_size)
+        room = np.empty(self._bound(records.shapes, len(bounds) - 1, NO_FIELDS), np.uint8)
+        plain = PlainBatches.room(room, len(bounds) - 1)
+        self._encode(records, bounds, NO_FIELDS, 0, plain).is_written()
+        starts, ends = plain.bodies.tolist(), plain.positions[1:].tolist()
+        return [room[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
         """Return the compressed bytes after the header, for each batch with records. Raises IllegalCombination."""
@@ -352,13 +387,15 @@ class Format(ABC):
 
     @abstractmethod
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
-        """Return an upper bound of the number of bytes that `_write` writes."""
+        """Return an upper bound of the number of bytes that `_encode` writes."""
 
     @abstractmethod
-    def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
-        """Write batches without a codec. Return False if `out` is too small."""
+    def _encode(
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches
+    ) -> EncodeResult:
+        """Write batches with uncompressed bodies, and set `codec` in their headers. Fill all arrays of `plain`."""
 
-    def _write_compressed(
+    def _compress(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, out: Bytes | None
     ) -> EncodedLog:
         """Write compressed batches. They are compressed chunk by chunk, so that memory stays bounded.
@@ -368,9 +405,16 @@ class Format(ABC):
         pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
         self._sizes(records, bounds, fields, sizes)
         for lo, hi in chunks(sizes):
-            room = np.empty(int(sizes[lo:hi].sum()), np.uint8)
-            part = bounds[lo : hi + 1], fields.part(lo, hi)
-            pieces.append(self._compress_chunk(records, *part, codec, level, room, first=lo))
+            plain, part = PlainBatches.room(np.empty(int(sizes[lo:hi].sum()), np.uint8), hi - lo), bounds[lo : hi + 1]
+            is_written = self._encode(records, part, fields.part(lo, hi), codec.id, plain).is_written(first=lo)
+            assert is_written, "sizes and encode disagree"
+            bodies = zip(plain.bodies.tolist(), plain.positions[1:].tolist(), strict=True)
+            payloads = join_payloads(  # an empty body stays empty
+                [codec.compress(plain.data[start:end], level) if start < end else b"" for start, end in bodies]
+            )
+            piece, result = self._assemble(records, part, fields.part(lo, hi), codec.id, plain, payloads)
+            result.is_written(first=lo)
+            pieces.append(piece)
         if out is not None:
             total = sum(len(piece.data) for piece in pieces)
             check_buffer(out, total)
@@ -379,15 +423,21 @@ class Format(ABC):
         sizes = np.concatenate([sizes[:0], *(np.diff(piece.positions) for piece in pieces)])
         return EncodedLog(data=data, positions=np.append(0, np.cumsum(sizes)))
 
-    @abstractmethod
-    def _compress_chunk(
-        self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
-    ) -> EncodedLog:
-        """Write some compressed batches.
-
-        room: a uint8 buffer of exactly their size without the codec. first: the number of the first batch in the whole
-        log, for error messages.
-        """
+    def _assemble(
+        self,
+        records: Records,
+        bounds: Int64,
+        fields: BatchFields,
+        codec: int,
+        plain: PlainBatches,
+        payloads: Payloads,
+    ) -> tuple[EncodedLog, EncodeResult]:
+        """Write the headers of `plain`, each followed by its compressed body. Set length and checksum."""
+        data = np.empty(int((plain.bodies - plain.positions[:-1]).sum()) + len(payloads.data), np.uint8)
+        positions, checksum = np.empty_like(plain.positions), self.checksum
+        places = (checksum.position, checksum.covers_from) if checksum else (sealing.NO_CHECKSUM, sealing.NO_CHECKSUM)
+        result = EncodeResult(*sealing.assemble(*plain, *payloads, *places, data, positions))
+        return EncodedLog(data=data, positions=positions), result
 
     @abstractmethod
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None: ...
@@ -466,13 +516,3 @@ def shapes_of(records: Records | Shapes) -> Shapes:
     if not isinstance(records, Records | Shapes):
         raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
     return records.shapes if isinstance(records, Records) else records
-
-
-def compress_bodies(codec: Codec, level: Level, plain: Bytes, starts: Int64, ends: Int64) -> Payloads:
-    """Compress plain[starts[b]:ends[b]] of each batch b as one payload. An empty body stays empty."""
-    return join_payloads(
-        [
-            codec.compress(plain[start:end], level) if start < end else b""
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-    )

@@ -5,7 +5,7 @@ A wrapper is an outer message around a compressed set of messages.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,27 +13,26 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, BatchFields, EncodedLog
-from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, Level, codec_of
-from kfbench.errors import InvalidRecords
+from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, Dictionary, Level, Payloads, codec_of
 from kfbench.formats.base.appending import Appending, MessageAppending
 from kfbench.formats.base.capabilities import Checksum, Origin
-from kfbench.formats.base.damage import Bodies, Damage, OnError, PlainBodies
-from kfbench.formats.base.format import Format, compress_bodies, shapes_of
-from kfbench.formats.base.reading import Index, Part, Reading
+from kfbench.formats.base.damage import BatchDamage, Bodies, OnError, PlainBodies
+from kfbench.formats.base.format import EncodeResult, Format, PlainBatches, shapes_of
+from kfbench.formats.base.reading import Index, Reading, ReadScope
 from kfbench.kernels.formats import legacy
-from kfbench.kernels.formats.messages import MESSAGE_TOO_LARGE, OUT_TOO_SMALL
+from kfbench.kernels.formats.messages import LEGACY, MessageKernels
 from kfbench.records import Records, Shapes
 
 
 class MessageReading(Reading):
     """Reader of messages and compressed sets of one format. The constructor reads everything.
 
-    kernels: the module whose kernels read this format. variant: the number that selects the format in these kernels.
+    kernels: the kernels that read this format. variant: the number that selects the format in these kernels.
     """
 
     def __init__(
         self,
-        kernels: Any,
+        kernels: MessageKernels,
         variant: int,
         find_codec: Callable[[int], Codec],
         data: Bytes,
@@ -43,7 +42,7 @@ class MessageReading(Reading):
     ) -> None:
         entries = len(positions) - 1
         self.data, self.positions, self.kernels, self.variant = data, positions, kernels, variant
-        self.damage = Damage(positions, on_error)
+        self.damage = BatchDamage(positions, on_error)
         state = self.damage.state
         codecs, bodies, stops = np.empty(entries, np.int8), np.empty(entries, np.int64), np.empty(entries, np.int64)
         self.source, self.starts, self.ends = data, positions[:-1], positions[1:]
@@ -80,8 +79,7 @@ class MessageReading(Reading):
 class MessageFormat(Format):
     """The format v0 or v1, and the base class of `EnrichedFormat`.
 
-    _kernels: the module with the kernels of this format. These modules have functions of the same names. _variant: the
-    number that selects the format in these kernels.
+    _variant: the number of the format in its kernels.
     """
 
     origin: Origin = "shipped"
@@ -89,7 +87,7 @@ class MessageFormat(Format):
     checksum: ClassVar[Checksum] = Checksum(
         "CRC-32", layouts.position(layouts.V0_MESSAGE, "crc"), layouts.position(layouts.V0_MESSAGE, "magic")
     )
-    _kernels: ClassVar[Any] = legacy
+    _kernels: ClassVar[MessageKernels] = LEGACY
 
     @property
     def appending(self) -> Appending:
@@ -118,21 +116,33 @@ class MessageFormat(Format):
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         return len(shapes) * self._fixed_bytes + shapes.key_bytes + shapes.value_bytes
 
-    def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
+    def _encode(
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches
+    ) -> EncodeResult:
+        """Write messages. With a codec, write those that go inside a wrapper."""
         given = records.columns, bounds, fields.rows, self._variant
-        return _is_written(self._kernels.encode(*given, False, out, positions))
+        result = EncodeResult(*self._kernels.encode(*given, codec != 0, plain.data, plain.positions))
+        plain.bodies[:] = plain.positions[:-1]
+        return result
 
-    def _compress_chunk(
-        self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
-    ) -> EncodedLog:
-        positions, given = np.empty(len(bounds), np.int64), (records.columns, bounds, fields.rows, self._variant)
-        is_written = _is_written(self._kernels.encode(*given, True, room, positions), first)
-        assert is_written, "sizes and encode disagree"
-        codec = self._codec_of(codec.id)
-        payloads = compress_bodies(codec, level, room, positions[:-1], positions[1:])
+    def _assemble(
+        self,
+        records: Records,
+        bounds: Int64,
+        fields: BatchFields,
+        codec: int,
+        plain: PlainBatches,
+        payloads: Payloads,
+    ) -> tuple[EncodedLog, EncodeResult]:
+        """Write a wrapper around each compressed set."""
+        given = records.columns, bounds, fields.rows, self._variant
         data = np.empty((len(bounds) - 1) * self._wrapper_bytes + len(payloads.data), np.uint8)
-        _is_written(self._kernels.wrap(*given, codec.id, *payloads, data, positions), first)
-        return EncodedLog(data=data[: positions[-1]], positions=positions)
+        positions = np.empty_like(plain.positions)
+        result = EncodeResult(*self._kernels.wrap(*given, codec, *payloads, data, positions))
+        return EncodedLog(data=data[: positions[-1]], positions=positions), result
+
+    def codec_with(self, codec: str, level: Level, dictionary: Dictionary | None) -> Codec:
+        return self._codec_of(super().codec_with(codec, level, dictionary).id)
 
     def _codec_of(self, number: int) -> Codec:
         return LEGACY_LZ4 if self.magic == 0 and number == LEGACY_LZ4.id else codec_of(number)
@@ -153,18 +163,6 @@ class MessageFormat(Format):
         return parts
 
     def _read(
-        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: ReadScope, check_crcs: bool
     ) -> Reading:
         return MessageReading(self._kernels, self._variant, self._codec_of, data, positions, on_error, allowance)
-
-
-def _is_written(outcome: tuple[int, int], first: int = 0) -> bool:
-    """Return False if the buffer was too small. Raise InvalidRecords for a message that does not fit the format.
-
-    outcome: a problem's number and its batch, as an encode kernel returns them. first: the number of the kernel's first
-    batch in the whole log.
-    """
-    problem, batch = outcome
-    if problem == MESSAGE_TOO_LARGE:
-        raise InvalidRecords(f"batch {first + batch} holds a message larger than its int32 size can say")
-    return problem != OUT_TOO_SMALL

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, freeze
 from kfbench.errors import CorruptLog
-from kfbench.formats.base.damage import Damage, OnError, PlainBodies, check_on_error
+from kfbench.formats.base.damage import BatchDamage, OnError, PlainBodies, check_on_error
 from kfbench.kernels.wire import frames, status
 from kfbench.records import Records, Shapes
 
 # "all": read everything. "columns": read and check everything except the payload of records.
 # "metadata": read only offsets, times and lengths.
-Part = Literal["all", "columns", "metadata"]
+ReadScope = Literal["all", "columns", "metadata"]
 
 
 class Entries(NamedTuple):
@@ -64,7 +64,7 @@ class Entries(NamedTuple):
         return [self.broken] if self.broken else []
 
 
-class Headers(NamedTuple):
+class HeaderSpans(NamedTuple):
     """Lengths and start positions (bytes) of the keys and values of m headers. Each array has m items."""
 
     key_lengths: NDArray[np.int32]
@@ -103,7 +103,11 @@ class Index:
         return self.timestamps, self.created, self.offsets, *keys, *values
 
     def records(
-        self, source: Bytes, header_bounds: NDArray[np.int64], headers: Headers, header_values: Bytes | None = None
+        self,
+        source: Bytes,
+        header_bounds: NDArray[np.int64],
+        headers: HeaderSpans,
+        header_values: Bytes | None = None,
     ) -> Records:
         """Return the records. The bytes of keys, values and headers lie in `source`.
 
@@ -134,9 +138,9 @@ class Index:
         )
 
 
-def header_room(m: int) -> Headers:
+def header_room(m: int) -> HeaderSpans:
     """Return uninitialized columns for m headers."""
-    return Headers(np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64))
+    return HeaderSpans(np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64))
 
 
 NO_HEADERS: Final = header_room(0)
@@ -153,7 +157,7 @@ class Reading(ABC):
 
     data: Bytes
     positions: Int64
-    damage: Damage
+    damage: BatchDamage
     source: Bytes
     starts: Int64
     ends: Int64

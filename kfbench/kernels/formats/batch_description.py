@@ -6,7 +6,7 @@ A batch is canonical if our encoder would write the same bytes for its records.
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.formats import batch_header, headers_first, rows
+from kfbench.kernels.formats import batch_header, rows
 from kfbench.kernels.formats.batch_tags import read_shared, read_tags
 from kfbench.kernels.jit import kernel, leaf, variant
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u32
@@ -14,7 +14,7 @@ from kfbench.kernels.wire.lengths import get_length, skip
 from kfbench.kernels.wire.sealing import NEVER
 from kfbench.kernels.wire.varint import get_uvarint, get_varlong, is_shortest, is_shortest_uvarint
 
-FEATURED = False  # replaced by each variant, as in `batch`
+FEATURED = False  # replaced by each variant, as in `batch_reading`
 LARGEST_SEQUENCE = 2**31 - 1  # of a producer; it is followed by 0
 
 
@@ -100,12 +100,12 @@ def describe_header(data, at, end, magic, header, count, row):
 
 
 @leaf
-def describe_producer(data, producer, epoch, sequence, last_delta, row):
-    """Fill the producer fields of a BATCH row. producer, epoch, sequence: byte positions of these fields in `data`."""
-    row.producer_id = get_i64(data, producer)
-    row.producer_epoch = get_i16(data, epoch)
-    row.base_sequence = np.int64(get_i32(data, sequence))
-    row.last_sequence = last_sequence(np.int64(get_i32(data, sequence)), last_delta)
+def describe_producer(data, at, last_delta, row):
+    """Fill the producer fields of a BATCH row. at: the position of the producer ID."""
+    row.producer_id = get_i64(data, at)
+    row.producer_epoch = get_i16(data, at + batch_header.PRODUCER_EPOCH_AT)
+    row.base_sequence = np.int64(get_i32(data, at + batch_header.SEQUENCE_AT))
+    row.last_sequence = last_sequence(np.int64(get_i32(data, at + batch_header.SEQUENCE_AT)), last_delta)
 
 
 @leaf
@@ -120,10 +120,10 @@ def has_unset(row):
 
 
 def _describe(data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
-    """Fill one BATCH row for each undamaged batch. `batch.index` has checked them.
+    """Fill one BATCH row for each undamaged batch. `batch_reading.index` has checked them.
 
     Args:
-        data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops: as in `batch.index`.
+        data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops: as in `batch_reading.index`.
         sound: int64, the numbers of the undamaged batches.
         rows_out: BATCH rows, filled.
     """
@@ -136,14 +136,9 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
         describe_header(data, at, end, magic, header, count, row)
         row.crc = get_u32(data, at + batch_header.CRC)
         row.partition_leader_epoch = get_i32(data, at + batch_header.EPOCH)
-        producer, epoch, sequence = batch_header.V2_PRODUCER, batch_header.V2_PRODUCER_EPOCH, batch_header.V2_SEQUENCE
-        unsigned = False
+        producer, unsigned = at + batch_header.V2_PRODUCER, False
         if magic == 3:
-            producer, epoch, sequence = (
-                batch_header.V3_PRODUCER,
-                batch_header.V3_PRODUCER_EPOCH,
-                batch_header.V3_SEQUENCE,
-            )
+            producer = at + batch_header.V3_PRODUCER
             unsigned = FEATURED and bits & batch_header.UNSIGNED != 0
             if FEATURED and bits & batch_header.TAGGED:
                 tagged = read_tags(data, header.body, end)
@@ -151,7 +146,7 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
                     row.append_time_ms = tagged.append_time_ms
             if FEATURED and shared_starts[b] != shared_stops[b]:
                 row.shared_headers = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned).count
-        describe_producer(data, at + producer, at + epoch, at + sequence, header.last_delta, row)
+        describe_producer(data, producer, header.last_delta, row)
         row.delete_horizon_ms = base_time if bits & batch_header.HORIZON else np.int64(batch_header.NO_TIMESTAMP)
         row.records_size_bytes = ends[b] - starts[b]
         whole, p = _is_header_canonical(data, at, end, magic), starts[b]
@@ -159,12 +154,14 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
         whole &= not has_unset(row)
         whole &= bits & batch_header.HORIZON == 0 or base_time >= 0  # encoders take no negative horizon
         attribute_bytes = batch_header.attribute_bytes_of(bits, magic)
-        if magic == 3 and bits & batch_header.HEADERS_FIRST:
-            whole &= count == 0 or headers_first.are_canonical(source, p, ends[b], count, attribute_bytes, unsigned)
-        else:
-            for _ in range(count):
-                short, p = rows.is_canonical(source, p, ends[b], attribute_bytes, unsigned)
-                whole &= short
+        metadata_first = FEATURED and bits & batch_header.HEADERS_FIRST != 0
+        if metadata_first and count:
+            size, after = get_uvarint(source, p, ends[b])
+            whole &= is_shortest_uvarint(source, p, after, size)
+            p = after
+        for _ in range(count):
+            short, p = rows.is_canonical(source, p, ends[b], attribute_bytes, unsigned, metadata_first)
+            whole &= short
         row.canonical = whole
 
 
@@ -189,13 +186,9 @@ def read_fields(data, positions, magic, fields):
         row.append_time_ms = header.max_time_ms if append else batch_header.NO_TIMESTAMP
         row.max_timestamp_ms = batch_header.UNSET if append else header.max_time_ms
         row.tags_start = row.tags_bytes = row.tags_count = 0
-        producer, epoch, sequence = batch_header.V2_PRODUCER, batch_header.V2_PRODUCER_EPOCH, batch_header.V2_SEQUENCE
+        producer = at + batch_header.V2_PRODUCER
         if magic == 3:
-            producer, epoch, sequence = (
-                batch_header.V3_PRODUCER,
-                batch_header.V3_PRODUCER_EPOCH,
-                batch_header.V3_SEQUENCE,
-            )
+            producer = at + batch_header.V3_PRODUCER
             if bits & batch_header.TAGGED:
                 tagged = read_tags(data, header.body, end)
                 if tagged.has_append_time:
@@ -207,9 +200,9 @@ def read_fields(data, positions, magic, fields):
         row.last_offset = row.base_offset + header.last_delta
         row.base_timestamp_ms = header.base_time_ms
         row.delete_horizon_ms = header.base_time_ms if horizon else batch_header.NO_TIMESTAMP
-        row.producer_id = get_i64(data, at + producer)
-        row.producer_epoch = get_i16(data, at + epoch)
-        row.base_sequence = get_i32(data, at + sequence)
+        row.producer_id = get_i64(data, producer)
+        row.producer_epoch = get_i16(data, producer + batch_header.PRODUCER_EPOCH_AT)
+        row.base_sequence = get_i32(data, producer + batch_header.SEQUENCE_AT)
         row.partition_leader_epoch = get_i32(data, at + batch_header.EPOCH)
         row.timestamp_type = 1 if append else 0
         row.is_transactional, row.is_control = bits & batch_header.TRANSACTIONAL != 0, bits & batch_header.CONTROL != 0

@@ -25,6 +25,7 @@ V2_LAST, V2_BASE_TIME, V2_MAX_TIME = (
 V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE = (
     at_(_V2, name) for name in ("producer_id", "producer_epoch", "base_sequence")
 )
+PRODUCER_EPOCH_AT, SEQUENCE_AT = V2_PRODUCER_EPOCH - V2_PRODUCER, V2_SEQUENCE - V2_PRODUCER  # in every format
 V2_COUNT, V2_SIZE = at_(_V2, "count"), _V2.itemsize
 V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE = (
     at_(_V3, name) for name in ("producer_id", "producer_epoch", "base_sequence")
@@ -56,7 +57,7 @@ class Outline(NamedTuple):
 @leaf
 def outline(columns, first, end, row, horizon_ms, is_tagged):
     """Derive the header fields of a batch from its records first to end - 1. Fields that `row` sets take precedence."""
-    timestamps, offsets = columns[0], columns[1]
+    timestamps, offsets = columns.timestamps_ms, columns.offsets
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
     if base_offset == UNSET:
@@ -109,6 +110,29 @@ def attributes_of(row, codec, features, count):
 
 
 @leaf
+def put_producer(out, at, row):
+    """Write producer ID, epoch and base sequence. row: the batch's FIELDS row."""
+    put_i64(out, at, row.producer_id)
+    put_i16(out, at + PRODUCER_EPOCH_AT, row.producer_epoch)
+    put_i32(out, at + SEQUENCE_AT, row.base_sequence)
+
+
+@leaf
+def put_v2_fields(out, at, row, attributes, span):
+    """Write the header fields from the attributes to the base sequence, which v2 and kip98 have in common.
+
+    Args:
+        out, at: uint8 buffer, and the position of the attributes.
+        row, attributes, span: as in `put_header`.
+    """
+    put_i16(out, at, np.int16(attributes))
+    put_i32(out, at + V2_LAST - ATTRIBUTES, np.int32(span.last_delta))
+    put_i64(out, at + V2_BASE_TIME - ATTRIBUTES, span.base_time_ms)
+    put_i64(out, at + V2_MAX_TIME - ATTRIBUTES, span.max_time_ms)
+    put_producer(out, at + V2_PRODUCER - ATTRIBUTES, row)
+
+
+@leaf
 def put_header(out, at, row, magic, attributes, span, count):
     """Write a batch header without length, checksum and tagged fields. Return the position after the record count.
 
@@ -122,19 +146,12 @@ def put_header(out, at, row, magic, attributes, span, count):
     put_i64(out, at, span.base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
     put_u8(out, at + MAGIC, np.uint8(magic))
-    put_i16(out, at + ATTRIBUTES, np.int16(attributes))
     if magic == 2:
-        put_i32(out, at + V2_LAST, np.int32(span.last_delta))
-        put_i64(out, at + V2_BASE_TIME, span.base_time_ms)
-        put_i64(out, at + V2_MAX_TIME, span.max_time_ms)
-        put_i64(out, at + V2_PRODUCER, row.producer_id)
-        put_i16(out, at + V2_PRODUCER_EPOCH, row.producer_epoch)
-        put_i32(out, at + V2_SEQUENCE, row.base_sequence)
+        put_v2_fields(out, at + ATTRIBUTES, row, attributes, span)
         put_i32(out, at + V2_COUNT, np.int32(count))
         return at + V2_SIZE
-    put_i64(out, at + V3_PRODUCER, row.producer_id)
-    put_i16(out, at + V3_PRODUCER_EPOCH, row.producer_epoch)
-    put_i32(out, at + V3_SEQUENCE, row.base_sequence)
+    put_i16(out, at + ATTRIBUTES, np.int16(attributes))
+    put_producer(out, at + V3_PRODUCER, row)
     if attributes & FIXED:
         put_i32(out, at + TAIL_LAST, np.int32(span.last_delta))
         put_i64(out, at + TAIL_BASE_TIME, span.base_time_ms)
@@ -163,14 +180,20 @@ class BatchHeader(NamedTuple):
 
 
 @leaf
+def read_v2_fields(data, at, count, body):
+    """Return the BatchHeader of v2 or kip98. at: the position of the attributes; count, body: its last two fields."""
+    return BatchHeader(
+        np.int64(get_i16(data, at)), np.int64(get_i32(data, at + V2_LAST - ATTRIBUTES)),
+        get_i64(data, at + V2_BASE_TIME - ATTRIBUTES), get_i64(data, at + V2_MAX_TIME - ATTRIBUTES), count, body,
+    )  # fmt: skip
+
+
+@leaf
 def read_header(data, at, end, magic):
     """Read the header of the batch data[at:end]. The batch must be long enough for the fixed-size fields of `magic`."""
-    bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if magic == 2:
-        return BatchHeader(
-            bits, np.int64(get_i32(data, at + V2_LAST)), get_i64(data, at + V2_BASE_TIME),
-            get_i64(data, at + V2_MAX_TIME), np.int64(get_i32(data, at + V2_COUNT)), np.int64(at + V2_SIZE),
-        )  # fmt: skip
+        return read_v2_fields(data, at + ATTRIBUTES, np.int64(get_i32(data, at + V2_COUNT)), np.int64(at + V2_SIZE))
+    bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if bits & FIXED:
         if at + TAIL_SIZE > end:
             return _cut_short(bits, end)

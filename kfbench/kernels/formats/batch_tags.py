@@ -23,8 +23,8 @@ SHARED_TAG, APPEND_TAG_BYTES = layouts.SHARED_HEADERS_TAG, 8
 @leaf
 def shared_bytes(columns, first, shared, unsigned):
     """Return the size in bytes of the content of tag 1: the first `shared` headers of record `first`."""
-    start = np.int64(columns[4][first])
-    return header_list_bytes(columns[5], columns[6], start, start + shared, unsigned)
+    start = np.int64(columns.header_bounds[first])
+    return header_list_bytes(columns, start, start + shared, unsigned)
 
 
 @leaf
@@ -60,7 +60,7 @@ def put_tags(out, at, row, tags, columns, first, shared, unsigned):
     if shared:
         put_u8(out, at, np.uint8(SHARED_TAG))
         at = put_uvarint(out, at + 1, np.uint64(shared_bytes(columns, first, shared, unsigned)))
-        start = np.int64(columns[4][first])
+        start = np.int64(columns.header_bounds[first])
         at = put_header_list(out, at, columns, start, start + shared, unsigned)
     move(out, at, tags, row.tags_start, np.int64(row.tags_bytes))
     return at + row.tags_bytes
@@ -168,8 +168,8 @@ def same_bytes(one, at, other, start, length):
 @kernel
 def count_shared(columns, bounds, shared):
     """Count the headers (key and value) that all records of a batch begin with. Fill shared, int64[batches]."""
-    header_bounds, key_lengths, value_lengths = columns[4:7]
-    keys, key_starts, values, value_starts = columns[11:15]
+    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
+    keys, key_starts, values, value_starts = columns[11:]
     for b in range(len(bounds) - 1):
         first, end = bounds[b], bounds[b + 1]
         common = header_bounds[first + 1] - header_bounds[first] if first < end else np.int64(0)

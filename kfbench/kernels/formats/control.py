@@ -32,7 +32,7 @@ def is_sound(keys, key_start, key_length, values, value_start, value_length):
 @kernel
 def first_broken(columns, bounds, fields):
     """Find the first record in a control batch that is not a control record. Return its number, or -1 without one."""
-    key_lengths, value_lengths = columns[2], columns[3]
+    _, _, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
     for b in range(len(bounds) - 1):
         if fields[b if len(fields) > 1 else 0].is_control:

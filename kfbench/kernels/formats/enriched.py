@@ -1,7 +1,7 @@
-"""Kernels of enriched messages: a variant of v0 with a time in seconds and tagged fields before the key.
+"""Enriched messages and their wrappers: a variant of v0 with a time in seconds and tagged fields before the key.
 
 `time_tag` tells an encoder to write tag 0, the time in milliseconds, in every message. It is the argument `kind` of
-the kernels in `messages`. Readers accept messages with and without tag 0.
+the kernels, which are in `messages`. Readers accept messages with and without tag 0.
 """
 
 from typing import NamedTuple
@@ -9,22 +9,22 @@ from typing import NamedTuple
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.formats import control, messages
-from kfbench.kernels.formats.messages import (
+from kfbench.kernels.formats import control
+from kfbench.kernels.formats.message_fields import (
     ATTRIBUTES,
     CRC,
     INT32_MAX,
     LAST_CODEC,
     MAGIC,
+    NO_TIMESTAMP,
     NULL,
     UNSET,
-    describe_message,
     message_end,
     put_key_and_value,
     read_lengths,
     value_at,
 )
-from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8, get_u32, put_i32, put_i64, put_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.crc import crc32
@@ -40,9 +40,9 @@ TIME_BYTES, COUNT_BYTES, FLAG_BYTES = _BYTES[TIME_TAG], _BYTES[COUNT_TAG], _BYTE
 WRAPPER_BYTES = COUNT_BYTES + 2 * FLAG_BYTES  # the tags of every wrapper, except its time
 TYPE_MASK, LAST_TYPE = layouts.MESSAGE_TYPE_MASK, layouts.OTHER_CONTROL
 FIRST_CONTROL, COMMIT, ABORT = layouts.LEADER_EPOCH, layouts.COMMIT_TRANSACTION, layouts.ABORT_TRANSACTION
-NO_TIMESTAMP, NO_TAGS = layouts.NO_TIMESTAMP, -1
+NO_TAGS = -1
 LAST_MS = INT32_MAX * 1000 + 999  # the last millisecond whose second fits the field
-HOLDS_CONTROL, FIRST_MAGIC, MOST_PAYLOAD_BYTES = True, THIS_MAGIC, INT32_MAX - FIXED - TIME_BYTES  # see `messages`
+MOST_PAYLOAD_BYTES = INT32_MAX - FIXED - TIME_BYTES  # of a message's key and value together
 
 PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "tags_length", "timestamp_tag",
          "key_length", "key", "value_length", "value")  # fmt: skip
@@ -98,46 +98,35 @@ def _put_start(out, at, offset, attributes, timestamp, time_tag, tags_bytes):
 
 @leaf
 def fixed_bytes(time_tag):
+    """Return the size of a message without its key and value, in bytes."""
     return FIXED + (TIME_BYTES if time_tag else 0)
 
 
 @leaf
 def wrapper_bytes(time_tag):
+    """Return the size of a wrapper without its value, in bytes."""
     return FIXED + WRAPPER_BYTES + (TIME_BYTES if time_tag else 0)
 
 
 @leaf
-def has_relative_offsets(time_tag):
-    return True
-
-
-@leaf
-def magic_of(time_tag):
-    return THIS_MAGIC
-
-
-@leaf
 def key_at(data, at):
+    """Return the position of the field that stores the key's length. at: the position of the message."""
     return at + TAGS + max(np.int64(get_i32(data, at + TAGS_LENGTH)), 0)
 
 
 @leaf
 def codec_of(data, at):
+    """Return the codec number of the message at `at`, 0 for none."""
     kind = np.int64(get_u8(data, at + ATTRIBUTES)) & TYPE_MASK
     return kind if kind <= LAST_CODEC else np.int64(0)
 
 
 @leaf
-def put_record(out, at, columns, i, row, base, time_tag, inner):
-    """Write record i as an enriched message. Return the next position.
-
-    Args:
-        out, at, columns, i, row, base, inner: as in `messages.put_record`.
-        time_tag: write tag 0.
-    """
+def put_record(out, at, columns, i, row, base, time_tag):
+    """Write record i as an enriched message. Return the next position. Other args: as in `legacy.put_record`."""
     timestamps, offsets = columns[:2]
     keys, key_starts, values, value_starts = columns[7:11]
-    key_length, value_length = np.int64(columns[2][i]), np.int64(columns[3][i])
+    key_length, value_length = np.int64(columns.key_lengths[i]), np.int64(columns.value_lengths[i])
     kind = _control_type(keys, key_starts[i], key_length) if row.is_control else 0
     p = _put_start(out, at, offsets[i] - base, kind, timestamps[i], time_tag, TIME_BYTES if time_tag else 0)
     return put_key_and_value(out, at, p, keys, key_starts[i], key_length, values, value_starts[i], value_length)
@@ -145,11 +134,9 @@ def put_record(out, at, columns, i, row, base, time_tag, inner):
 
 @leaf
 def put_wrapper(out, at, columns, first, end, row, time_tag, codec, payload, start, size):
-    """Write a wrapper message around payload[start : start + size]. Return the next position.
+    """Write a wrapper around payload[start : start + size]. Return the next position.
 
-    Args:
-        out, at, columns, first, end, row, codec, payload, start, size: as in `messages.put_wrapper`.
-        time_tag: write tag 0.
+    Other args: as in `legacy.put_wrapper`.
     """
     timestamps, offsets, key_lengths = columns[:3]
     timestamp, any_key = np.int64(NO_TIMESTAMP), False
@@ -230,6 +217,7 @@ def time_of(data, at, tags):
 
 @leaf
 def check(data, at, end):
+    """Check the message data[at:end]. Return its `status`. It must be long enough to include its magic."""
     if at + FIXED > end:
         return status.SIZE
     if get_u32(data, at + CRC) != np.uint32(crc32(data, at + MAGIC, end)):
@@ -256,39 +244,26 @@ def check(data, at, end):
     return status.SOUND
 
 
-encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
-
-
-@kernel
-def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
-    """Read messages into columns, after `survey` and `count` have found them undamaged.
+@leaf
+def read_set(data, wrapper, source, p, inner, first, number, columns):
+    """Read the messages of a set. Return SOUND, or MESSAGE_COUNT if the count in the wrapper's tag is wrong.
 
     Offsets inside a wrapper are relative to the wrapper's offset. If tag 33 is 0, the stored ones are ignored: message
-    k of the set has the relative offset k, counted from 0.
-
-    Args:
-        data, positions, source, starts, codecs, counts, columns, bounds: as in `legacy.index`.
-        state: int8[sets]; MESSAGE_COUNT if the count in the wrapper's tag is wrong. The set then gets no records.
+    k of the set has the relative offset k, counted from 0. Args: as in `legacy.read_set`.
     """
     timestamps, created, offsets = columns[:3]
-    r = np.int64(0)
-    bounds[0] = 0
-    for b in range(len(state)):
-        p, number = starts[b], counts[b]
-        base, is_relative = np.int64(0), True
-        if codecs[b] and number:
-            tags = read_tags(data, positions[b])
-            base, is_relative = get_i64(data, positions[b]), tags.is_relative
-            if tags.count != UNSET and tags.count != number:
-                state[b] = status.MESSAGE_COUNT
-                number = np.int64(0)
-        for q in range(np.uint64(r), np.uint64(r + number)):
-            offsets[q] = base + (get_i64(source, p) if is_relative else np.int64(q) - r)
-            timestamps[q] = created[q] = time_of(source, p, read_tags(source, p))
-            read_lengths(source, key_at(source, p), q, columns)
-            p = message_end(source, p)
-        r += number
-        bounds[b + 1] = r
+    base, is_relative = np.int64(0), True
+    if inner and number:
+        tags = read_tags(data, wrapper)
+        base, is_relative = get_i64(data, wrapper), tags.is_relative
+        if tags.count != UNSET and tags.count != number:
+            return status.MESSAGE_COUNT
+    for q in range(np.uint64(first), np.uint64(first + number)):
+        offsets[q] = base + (get_i64(source, p) if is_relative else np.int64(q) - first)
+        timestamps[q] = created[q] = time_of(source, p, read_tags(source, p))
+        read_lengths(source, key_at(source, p), q, columns)
+        p = message_end(source, p)
+    return status.SOUND
 
 
 @leaf
@@ -322,36 +297,26 @@ def _is_canonical(data, at, time_tag, wrapper):
     return whole and seconds >= NO_TIMESTAMP
 
 
-@kernel
-def describe(data, positions, time_tag, source, starts, ends, sound, bounds, offsets, rows):
-    """Fill one BATCH row for each undamaged set of messages.
+@leaf
+def describe_set(data, at, source, p, p_end, time_tag, last_offset, row):
+    """Fill those fields of a BATCH row that `describe_message` does not fill. Args: as in `legacy.describe_set`.
 
     A set counts as a control batch if any of its messages is a control record.
-
-    Args:
-        data, positions, source, starts, ends, sound, bounds, offsets, rows: as in `legacy.describe`.
-        time_tag: whether encoders write tag 0.
     """
-    for i in range(len(sound)):
-        b, row = sound[i], rows[i]
-        at, end = positions[b], positions[b + 1]
-        codec = codec_of(data, at)
-        describe_message(data, at, end, codec, bounds[i + 1] - bounds[i], row)
-        row.base_offset = get_i64(data, at)
-        row.last_offset = offsets[bounds[i + 1] - 1]
-        row.max_timestamp_ms = time_of(data, at, read_tags(data, at))
-        row.is_control = get_u8(data, at + ATTRIBUTES) & TYPE_MASK >= FIRST_CONTROL
-        whole = _is_canonical(data, at, time_tag, codec != 0)
-        if codec:
-            controls, any_key, p = np.int64(0), False, starts[b]
-            for _ in range(row.count):
-                controls += get_u8(source, p + ATTRIBUTES) & TYPE_MASK >= FIRST_CONTROL
-                any_key |= get_i32(source, key_at(source, p)) >= 0
-                whole &= _is_canonical(source, p, time_tag, False)
-                p = message_end(source, p)
-            row.is_control = controls > 0
-            whole &= p == ends[b] and (controls == 0 or controls == row.count)
-            # UNSET tells an encoder to derive the field, so an encoder cannot write this value.
-            whole &= row.base_offset != UNSET and row.max_timestamp_ms != UNSET
-            whole = whole and any_key == (get_u8(data, key_at(data, at) - 1) != 0)
-        row.canonical = whole
+    row.base_offset, row.last_offset = get_i64(data, at), last_offset
+    row.max_timestamp_ms = time_of(data, at, read_tags(data, at))
+    row.is_control = get_u8(data, at + ATTRIBUTES) & TYPE_MASK >= FIRST_CONTROL
+    whole = _is_canonical(data, at, time_tag, row.codec != 0)
+    if row.codec:
+        controls, any_key = np.int64(0), False
+        for _ in range(row.count):
+            controls += get_u8(source, p + ATTRIBUTES) & TYPE_MASK >= FIRST_CONTROL
+            any_key |= get_i32(source, key_at(source, p)) >= 0
+            whole &= _is_canonical(source, p, time_tag, False)
+            p = message_end(source, p)
+        row.is_control = controls > 0
+        whole &= p == p_end and (controls == 0 or controls == row.count)
+        # UNSET tells an encoder to derive the field, so an encoder cannot write this value.
+        whole &= row.base_offset != UNSET and row.max_timestamp_ms != UNSET
+        whole = whole and any_key == (get_u8(data, key_at(data, at) - 1) != 0)
+    row.canonical = whole

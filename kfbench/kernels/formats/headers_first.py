@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kfbench.kernels.formats import batch_writing
 from kfbench.kernels.formats.batch_header import NULL, ONE
 from kfbench.kernels.jit import leaf
-from kfbench.kernels.simd.intrinsics import get_u8, put_u8
+from kfbench.kernels.simd.intrinsics import put_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.lengths import (
     count_bytes,
@@ -24,15 +23,11 @@ from kfbench.kernels.wire.lengths import (
     length_bytes,
     put_count,
     put_length,
-    skip,
-    skip_length,
 )
 from kfbench.kernels.wire.sealing import FULL, INT32_MAX, NEVER, Body, followed
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
-    is_shortest,
-    is_shortest_uvarint,
     put_bytes,
     put_uvarint,
     uvarint_bytes,
@@ -51,11 +46,7 @@ class BodySizes(NamedTuple):
 
 @leaf
 def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Compute the sizes of metadata and payload of a batch with the records first to end - 1.
-
-    Args:
-        columns, first, end, span, attribute_bytes, shared, unsigned: as in `batch_writing.body_bytes`.
-    """
+    """Compute the sizes of metadata and payload of a batch. Args: as in `body_bytes`."""
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
         :7
     ]
@@ -82,8 +73,8 @@ def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
 
 
 @leaf
-def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the size in bytes of metadata and payload of a batch. Args: as in `batch_writing.body_bytes`."""
+def body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
+    """Return the number of bytes that `put_body` would write. columns: ShapeColumns. Other args: as in `put_body`."""
     if first == end:
         return np.int64(0)
     sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
@@ -95,7 +86,7 @@ def _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, w
     """Write the metadata of all records of a batch. Return the next position.
 
     Args:
-        out, at, columns, first, end, span, attribute_bytes, shared, unsigned: as in `batch_writing.put_body`.
+        out, at, columns, first, end, span, attribute_bytes, shared, unsigned: as in `put_body`.
         with_headers: a literal bool; False if no record of the batch has a header.
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
@@ -125,7 +116,7 @@ def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
     """Write the payload of all records of a batch: keys, values and headers. Return the `sealing.Body`.
 
     Args:
-        out, at, columns, first, end, shared, crc: as in `batch_writing.put_body`.
+        out, at, columns, first, end, shared, crc: as in `put_body`.
         with_headers: as in `_put_metadata`.
         far: the value for the field `far` of the Body.
     """
@@ -144,24 +135,19 @@ def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
 
 
 @leaf
-def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
-    """Write metadata and payload of a batch. Args: as in `batch_writing.put_body`."""
+def put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
+    """Write metadata and payload of a batch. Args and result: as in `rows.put_body`."""
     if first == end:
         return Body(np.int64(at), np.int64(0), crc)
     sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
     if uvarint_bytes(np.uint64(sizes.metadata)) + sizes.metadata + sizes.payload > len(out) - at:
         return Body(np.int64(FULL), sizes.far, crc)
     at = put_uvarint(out, at, np.uint64(sizes.metadata))
-    if columns[4][first] == columns[4][end]:
+    if columns.header_bounds[first] == columns.header_bounds[end]:
         at = _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, False, unsigned)
         return _put_payload(out, at, columns, first, end, shared, False, sizes.far, crc)
     at = _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, True, unsigned)
     return _put_payload(out, at, columns, first, end, shared, True, sizes.far, crc)
-
-
-encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_unsigned = batch_writing.kernels_for(
-    __name__, _put_body, _body_bytes
-)
 
 
 @leaf
@@ -249,33 +235,3 @@ def read_headers(source, p, end, first, last, attribute_bytes, shared, header_bo
             length, p = get_length(source, p, end, unsigned)
             value_lengths[h], value_starts[h] = max(length, NULL), payload
             payload += max(length, 0)
-
-
-@leaf
-def are_canonical(source, p, end, count, attribute_bytes, unsigned):
-    """Return whether the metadata of `count` records have the bytes that our encoder would write.
-
-    All varints must have the fewest possible bytes, nulls the length -1, and attributes must be 0.
-    """
-    size, after = get_uvarint(source, p, end)
-    whole = is_shortest_uvarint(source, p, after, size)
-    p = after
-    for _ in range(count):
-        if attribute_bytes:
-            whole &= get_u8(source, p) == 0
-            p += 1
-        delta, after = get_varlong(source, p, end)
-        whole &= is_shortest(source, p, after, delta)
-        _, p, short = skip(source, after, end, unsigned)
-        whole &= short
-        for _ in range(2):
-            _, p, short = skip_length(source, p, end, unsigned)
-            whole &= short
-        headers, p, short = skip(source, p, end, unsigned)
-        whole &= short
-        for _ in range(headers):
-            _, p, short = skip(source, p, end, unsigned)
-            whole &= short
-            _, p, short = skip_length(source, p, end, unsigned)
-            whole &= short
-    return whole

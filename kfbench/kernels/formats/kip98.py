@@ -10,18 +10,22 @@ from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import (
     get_i8,
     get_i16,
-    get_i32,
     get_i64,
     get_u8,
     get_u32,
-    put_i16,
-    put_i32,
     put_i64,
     put_u8,
 )
 from kfbench.kernels.wire import sealing, status
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c, crc32c_finish
-from kfbench.kernels.wire.lengths import count_bytes, delta_code, get_delta, small_varint_bytes
+from kfbench.kernels.wire.lengths import (
+    RecordColumns,
+    ShapeColumns,
+    count_bytes,
+    delta_code,
+    get_delta,
+    small_varint_bytes,
+)
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
@@ -59,24 +63,11 @@ def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
 
 @leaf
 def _size_of(columns, i, span):
-    time_bytes = varint_bytes(columns[0][i] - span.base_time_ms)
-    offset_bytes = uvarint_bytes(delta_code(columns[1][i] - span.base_offset, True))
-    return _message_bytes(time_bytes, offset_bytes, np.int64(columns[2][i]), np.int64(columns[3][i]))
-
-
-@leaf
-def _put_header(out, at, row, span, attributes):
-    """Write a batch header without length and checksum. Return the next position. span: the Outline of the batch."""
-    put_i64(out, at, span.base_offset)
-    put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
-    put_i16(out, at + ATTRIBUTES, np.int16(attributes))
-    put_i32(out, at + LAST, np.int32(span.last_delta))
-    put_i64(out, at + BASE_TIME, span.base_time_ms)
-    put_i64(out, at + MAX_TIME, span.max_time_ms)
-    put_i64(out, at + PRODUCER, row.producer_id)
-    put_i16(out, at + PRODUCER_EPOCH, row.producer_epoch)
-    put_i32(out, at + SEQUENCE, row.base_sequence)
-    return at + HEADER
+    time_bytes = varint_bytes(columns.timestamps_ms[i] - span.base_time_ms)
+    offset_bytes = uvarint_bytes(delta_code(columns.offsets[i] - span.base_offset, True))
+    return _message_bytes(
+        time_bytes, offset_bytes, np.int64(columns.key_lengths[i]), np.int64(columns.value_lengths[i])
+    )
 
 
 @leaf
@@ -84,7 +75,7 @@ def _put_messages(out, at, columns, first, end, span, crc):
     """Write the records of a batch. Return a `sealing.Body`; its position is sealing.FULL if they do not fit.
 
     Args:
-        out, at, columns, first, end, span, crc: as in `batch_writing.put_body`.
+        out, at, columns, first, end, span, crc: as in `rows.put_body`.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
@@ -115,9 +106,9 @@ def encode(columns, bounds, fields, codec, out, positions, bodies):
     """Write batches one after another. With a codec, records stay uncompressed, length and checksum stay unset.
 
     Args:
-        columns, bounds, fields, codec, out, positions, bodies: as in `batch_writing.encode`.
+        columns, bounds, fields, codec, out, positions, bodies: as in `batch_writing._encode`.
     """
-    at = 0
+    columns, at = RecordColumns(*columns), 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
@@ -130,7 +121,10 @@ def encode(columns, bounds, fields, codec, out, positions, bodies):
         positions[b] = start
         is_sealed = codec == 0 or first == end  # an empty batch has nothing to compress
         bits = batch_header.attributes_of(row, codec, 0, np.int64(end - first)) & KNOWN_BITS
-        at = _put_header(out, at, row, span, bits)
+        put_i64(out, at, span.base_offset)
+        put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
+        batch_header.put_v2_fields(out, at + ATTRIBUTES, row, bits, span)
+        at += HEADER
         bodies[b] = at
         crc = sealing.RunningCrc(CRC32C_START, np.int64(start + ATTRIBUTES if is_sealed else sealing.NEVER))
         body = _put_messages(out, at, columns, first, end, span, crc)
@@ -149,6 +143,7 @@ def encode(columns, bounds, fields, codec, out, positions, bodies):
 @kernel
 def sizes(columns, bounds, fields, out):
     """Fill out, int64[batches], with the uncompressed size of each batch in bytes. Other arguments: as in `encode`."""
+    columns = ShapeColumns(*columns[:7])
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -175,6 +170,7 @@ def sizes(columns, bounds, fields, out):
 @kernel
 def breakdown(columns, bounds, fields, out):
     """Add the bytes that each field takes in all batches to out, int64[len(PARTS)]. Other args: as in `encode`."""
+    columns = ShapeColumns(*columns[:7])
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     parts = out[MESSAGE_PARTS_AT:]
     for b in range(len(bounds) - 1):
@@ -198,10 +194,7 @@ def breakdown(columns, bounds, fields, out):
 @leaf
 def _read_header(data, at):
     """Read the header of a batch of at least HEADER bytes. `count` is 0, because the format stores no record count."""
-    return batch_header.BatchHeader(
-        np.int64(get_i16(data, at + ATTRIBUTES)), np.int64(get_i32(data, at + LAST)), get_i64(data, at + BASE_TIME),
-        get_i64(data, at + MAX_TIME), np.int64(0), np.int64(at + HEADER),
-    )  # fmt: skip
+    return batch_header.read_v2_fields(data, at + ATTRIBUTES, np.int64(0), np.int64(at + HEADER))
 
 
 @leaf
@@ -213,7 +206,7 @@ def _crc_holds(data, at, end):
 def survey(data, positions, codecs, bodies, state):
     """Read and check the header of each batch, and the CRC of compressed batches.
 
-    Return two flags: any batch is compressed; any batch has log append time. Args: as in `batch.survey`.
+    Return two flags: any batch is compressed; any batch has log append time. Args: as in `batch_reading.survey`.
     """
     compressed, append = False, False
     for b in range(len(state)):
@@ -244,7 +237,7 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
     """Count the records (messages) of each undamaged batch by following their length fields. Return the total.
 
     Args:
-        data, positions, source, starts, ends: as in `batch.index`.
+        data, positions, source, starts, ends: as in `batch_reading.index`.
         most_messages: the limit of messages per batch.
         state: int8[batches]; a damaged batch gets its `status`.
         counts: int64[batches], filled with records per batch.
@@ -281,7 +274,7 @@ def index(data, positions, source, starts, ends, counts, most_bytes, state, colu
     Args:
         data, positions, source, starts, ends, counts: as in `count`.
         most_bytes: the largest size of a key or value in bytes.
-        state, columns, bounds: as in `batch.index`.
+        state, columns, bounds: as in `batch_reading.index`.
     """
     r = np.int64(0)
     bounds[0] = 0
@@ -378,7 +371,7 @@ def describe(data, positions, source, starts, ends, counts, sound, rows):
         header = _read_header(data, at)
         bits = header.attributes
         describe_header(data, at, end, THIS_MAGIC, header, counts[b], row)
-        describe_producer(data, at + PRODUCER, at + PRODUCER_EPOCH, at + SEQUENCE, header.last_delta, row)
+        describe_producer(data, at + PRODUCER, header.last_delta, row)
         row.crc = get_u32(data, at + CRC)
         row.partition_leader_epoch, row.delete_horizon_ms = -1, -1
         row.records_size_bytes = ends[b] - starts[b]

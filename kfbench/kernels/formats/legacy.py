@@ -1,24 +1,23 @@
-"""Kernels of the message formats v0 and v1 (`LegacyRecord`, `AbstractLegacyRecordBatch`); `kind` is the magic."""
+"""Messages and wrappers of v0 and v1 (`LegacyRecord`, `AbstractLegacyRecordBatch`). The kernels are in `messages`."""
 
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels.formats import messages
-from kfbench.kernels.formats.messages import (
+from kfbench.kernels.formats.message_fields import (
     AFTER_LENGTH,
     ATTRIBUTES,
     CRC,
     INT32_MAX,
     MAGIC,
+    NO_TIMESTAMP,
     NULL,
     UNSET,
-    describe_message,
     message_end,
     put_key_and_value,
     read_lengths,
     value_at,
 )
-from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i32, get_i64, get_u8, get_u32, put_i64, put_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.crc import crc32
@@ -26,9 +25,9 @@ from kfbench.kernels.wire.crc import crc32
 TIMESTAMP = layouts.position(layouts.V1_MESSAGE, "timestamp_ms")
 KEY_V0, KEY_V1 = layouts.V0_MESSAGE.itemsize, layouts.V1_MESSAGE.itemsize
 FIXED_V0, FIXED_V1 = layouts.LEGACY_FIXED_BYTES
-CODEC_MASK, APPEND, NO_TIMESTAMP = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT, layouts.NO_TIMESTAMP
+CODEC_MASK, APPEND = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT
 ONE = np.uint64(1)
-HOLDS_CONTROL, FIRST_MAGIC, MOST_PAYLOAD_BYTES = False, 0, INT32_MAX - FIXED_V1  # see `messages`
+MOST_PAYLOAD_BYTES = INT32_MAX - FIXED_V1  # of a message's key and value together
 
 PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "key_length", "key", "value_length", "value")
 PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # of a message with v1's timestamp; 0: variable size
@@ -36,31 +35,19 @@ PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # of a message with v1's timestamp;
 
 @leaf
 def fixed_bytes(magic):
+    """Return the size of a message without its key and value, in bytes."""
     return FIXED_V1 if magic else FIXED_V0
 
 
 @leaf
-def wrapper_bytes(magic):
-    return FIXED_V1
-
-
-@leaf
-def has_relative_offsets(magic):
-    return magic == 1  # KIP-31
-
-
-@leaf
-def magic_of(magic):
-    return magic
-
-
-@leaf
 def key_at(data, at):
+    """Return the position of the field that stores the key's length. at: the position of the message."""
     return at + (KEY_V1 if get_i8(data, at + MAGIC) else KEY_V0)
 
 
 @leaf
 def codec_of(data, at):
+    """Return the codec number of the message at `at`, 0 for none."""
     return np.int64(get_u8(data, at + ATTRIBUTES)) & CODEC_MASK
 
 
@@ -83,8 +70,12 @@ def put_record(out, at, columns, i, row, base, magic, inner):
     Inside a v1 wrapper, the timestamp is the one that the producer set.
 
     Args:
-        out, at, columns, i, row, base, inner: as in `messages.put_record`.
+        out, at: uint8 buffer and position.
+        columns, i: RecordColumns, and the number of the record.
+        row: the batch's FIELDS row.
+        base: int64; the message stores the record's offset minus `base`.
         magic: 0 or 1.
+        inner: True if the message goes inside a wrapper.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
@@ -103,8 +94,10 @@ def put_wrapper(out, at, columns, first, end, row, magic, codec, payload, start,
     """Write a wrapper message around payload[start : start + size]. Return the next position.
 
     Args:
-        out, at, columns, first, end, row, codec, payload, start, size: as in `messages.put_wrapper`.
-        magic: 0 or 1.
+        out, at, columns, row, magic: as in `put_record`.
+        first, end: uint64; the wrapper holds the records first to end - 1.
+        codec: the codec's number.
+        payload, start, size: uint8 data, and the wrapper's slice of it.
     """
     timestamps, offsets = columns[:2]
     attributes, timestamp = codec, row.max_timestamp_ms
@@ -141,50 +134,38 @@ def check(data, at, end):
     return status.SOUND
 
 
-encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
-
-
-@kernel
-def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
-    """Read messages into columns, after `survey` and `count` have found them undamaged.
+@leaf
+def read_set(data, wrapper, source, p, inner, first, number, columns):
+    """Read the messages of a set into the rows from `first` on. Return SOUND, or WRAPPER_OFFSET for a wrong wrapper.
 
     A v1 wrapper stores the absolute offset of its last inner message. If it is 0, inner offsets are absolute. With log
     append time, the wrapper's timestamp replaces the timestamp of every inner v1 message. v0 messages have none.
 
     Args:
-        data, positions: uint8 log, and int64[sets + 1].
-        source, starts, codecs, counts: as in `messages.count`.
-        state: int8[sets]; a set whose wrapper has an impossible offset gets WRAPPER_OFFSET and no records.
-        columns: arrays of an `Index`, filled. `timestamps` are those that a consumer reads, `created` those that the
-            producer set.
-        bounds: int64[sets + 1], filled with the number of the first record of each set.
+        data, wrapper: uint8 log, and the position of the wrapper or plain message.
+        source, p, number: the uncompressed messages, the position of the first one, and their number.
+        inner: True if the messages lie in a wrapper.
+        first, columns: the first row to fill, and the arrays of an `Index`.
     """
     timestamps, created, offsets = columns[:3]
-    r = np.int64(0)
-    bounds[0] = 0
-    for b in range(len(state)):
-        p, wrapper = starts[b], positions[b]
-        first = r
-        in_v1_wrapper = codecs[b] != 0 and get_i8(data, wrapper + MAGIC) != 0
-        append = in_v1_wrapper and get_u8(data, wrapper + ATTRIBUTES) & APPEND != 0
-        for q in range(np.uint64(r), np.uint64(r + counts[b])):
-            offsets[q] = get_i64(source, p)
-            timestamps[q] = created[q] = NO_TIMESTAMP
-            if get_i8(source, p + MAGIC):
-                created[q] = get_i64(source, p + TIMESTAMP)
-                timestamps[q] = get_i64(data, wrapper + TIMESTAMP) if append else created[q]
-            read_lengths(source, key_at(source, p), q, columns)
-            p = message_end(source, p)
-        r += counts[b]
-        if in_v1_wrapper and r > first:
-            last_inner, last = offsets[r - 1], get_i64(data, wrapper)
-            if last and last < last_inner:
-                state[b] = status.WRAPPER_OFFSET
-                r = first
-            elif last:
-                for q in range(np.uint64(first), np.uint64(r)):
-                    offsets[q] += last - last_inner
-        bounds[b + 1] = r
+    in_v1_wrapper = inner and get_i8(data, wrapper + MAGIC) != 0
+    append = in_v1_wrapper and get_u8(data, wrapper + ATTRIBUTES) & APPEND != 0
+    for q in range(np.uint64(first), np.uint64(first + number)):
+        offsets[q] = get_i64(source, p)
+        timestamps[q] = created[q] = NO_TIMESTAMP
+        if get_i8(source, p + MAGIC):
+            created[q] = get_i64(source, p + TIMESTAMP)
+            timestamps[q] = get_i64(data, wrapper + TIMESTAMP) if append else created[q]
+        read_lengths(source, key_at(source, p), q, columns)
+        p = message_end(source, p)
+    if in_v1_wrapper and number > 0:
+        last_inner, last = offsets[first + number - 1], get_i64(data, wrapper)
+        if last and last < last_inner:
+            return status.WRAPPER_OFFSET
+        if last:
+            for q in range(np.uint64(first), np.uint64(first + number)):
+                offsets[q] += last - last_inner
+    return status.SOUND
 
 
 @leaf
@@ -217,7 +198,7 @@ def _is_canonical_set(source, p, end, magic, appended):
 
 @leaf
 def holds_other_magic(source, p, end, magic):
-    """Return whether any message of the set source[p:end] has another magic. `count` has found the set undamaged."""
+    """Return whether any message of the undamaged set source[p:end] has another magic."""
     found = False
     while not found and end - p >= AFTER_LENGTH:
         stop = message_end(source, p)
@@ -228,38 +209,31 @@ def holds_other_magic(source, p, end, magic):
     return found
 
 
-@kernel
-def describe(data, positions, magic, source, starts, ends, sound, bounds, offsets, rows):
-    """Fill one BATCH row for each undamaged set. A set is a plain message or the messages inside one wrapper.
+@leaf
+def describe_set(data, at, end, source, p, p_end, magic, first_offset, last_offset, row):
+    """Fill those fields of a BATCH row that `describe_message` does not fill.
 
     Args:
-        data, positions: as in `index`.
+        data, at, end: uint8 log, and the bounds of the wrapper or plain message.
+        source, p, p_end: the uncompressed messages source[p:p_end].
         magic: 0 or 1.
-        source, starts, ends: as in `messages.count`.
-        sound: int64, the numbers of the undamaged sets.
-        bounds: int64; set sound[i] has the records bounds[i] to bounds[i + 1] - 1.
-        offsets: int64[records], the offsets that `index` has read.
-        rows: BATCH rows, filled.
+        first_offset, last_offset: those of the set's records.
+        row: the BATCH row to fill.
     """
-    for i in range(len(sound)):
-        b, row = sound[i], rows[i]
-        at, end = positions[b], positions[b + 1]
-        bits = np.int16(get_i8(data, at + ATTRIBUTES))
-        describe_message(data, at, end, bits & CODEC_MASK, bounds[i + 1] - bounds[i], row)
-        row.timestamp_type = 1 if magic and bits & APPEND else 0
-        row.base_offset = offsets[bounds[i]]
-        row.last_offset = get_i64(data, at)  # a v0 wrapper may have another offset than its last inner message
-        row.max_timestamp_ms = get_i64(data, at + TIMESTAMP) if magic else np.int64(NO_TIMESTAMP)
-        row.append_time_ms = row.max_timestamp_ms if row.timestamp_type else np.int64(NO_TIMESTAMP)
-        known = layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK
-        row.canonical = bits & ~known == 0 and _is_filled(data, at, end)
-        if row.codec and row.canonical:
-            appended = row.max_timestamp_ms if row.timestamp_type else np.int64(UNSET)
-            row.canonical = get_i32(data, key_at(data, at)) == NULL and _is_canonical_set(
-                source, starts[b], ends[b], magic, appended
-            )
-            if magic:  # the wrapper has the last message's offset
-                row.canonical &= row.last_offset == offsets[bounds[i + 1] - 1]
-        row.mixed_magic = False
-        if row.codec and not row.canonical:
-            row.mixed_magic = holds_other_magic(source, starts[b], ends[b], magic)
+    bits = np.int16(get_i8(data, at + ATTRIBUTES))
+    row.timestamp_type = 1 if magic and bits & APPEND else 0
+    row.base_offset = first_offset
+    row.last_offset = get_i64(data, at)  # a v0 wrapper may have another offset than its last inner message
+    row.max_timestamp_ms = get_i64(data, at + TIMESTAMP) if magic else np.int64(NO_TIMESTAMP)
+    row.append_time_ms = row.max_timestamp_ms if row.timestamp_type else np.int64(NO_TIMESTAMP)
+    known = layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK
+    row.canonical = bits & ~known == 0 and _is_filled(data, at, end)
+    if row.codec and row.canonical:
+        appended = row.max_timestamp_ms if row.timestamp_type else np.int64(UNSET)
+        is_null = get_i32(data, key_at(data, at)) == NULL
+        row.canonical = is_null and _is_canonical_set(source, p, p_end, magic, appended)
+        if magic:  # the wrapper has the last message's offset
+            row.canonical &= row.last_offset == last_offset
+    row.mixed_magic = False
+    if row.codec and not row.canonical:
+        row.mixed_magic = holds_other_magic(source, p, p_end, magic)

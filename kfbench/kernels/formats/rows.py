@@ -5,11 +5,11 @@ v2 uses this order, and v3 unless its feature "headers first" puts the metadata 
 
 import numpy as np
 
-from kfbench.kernels.formats import batch_header, batch_writing
-from kfbench.kernels.jit import kernel, leaf
-from kfbench.kernels.simd.intrinsics import get_i8, get_i64, get_u8, put_u8
+from kfbench.kernels.formats import batch_header
+from kfbench.kernels.jit import leaf
+from kfbench.kernels.simd.intrinsics import get_u8, put_u8
 from kfbench.kernels.wire import status
-from kfbench.kernels.wire.frames import ask_ahead, ask_on
+from kfbench.kernels.wire.frames import ask_on
 from kfbench.kernels.wire.lengths import (
     count_bytes,
     delta_code,
@@ -48,7 +48,7 @@ def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers
         + length_bytes(value_length, unsigned) + max(value_length, 0)
     )  # fmt: skip
     if with_headers:
-        size += header_bytes(header_bounds, columns[5], columns[6], i, shared, unsigned)
+        size += header_bytes(columns, i, shared, unsigned)
     else:
         size += 1
     if size + 5 > len(out) - at and size + count_bytes(size, unsigned) > len(out) - at:
@@ -72,11 +72,10 @@ def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, wi
     """Write the records of a batch. Return a `sealing.Body`; its position is FULL if they do not fit.
 
     Args:
-        out, at, columns, first, end, span, attribute_bytes, shared, crc: as in `batch_writing.put_body`.
+        out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc: as in `put_body`.
         with_headers: a literal bool; False if no record of the batch has a header.
-        unsigned: a literal bool: write lengths as unsigned varints.
     """
-    offsets, far = columns[1], np.int64(0)
+    offsets, far = columns.offsets, np.int64(0)
     for i in range(first, end):
         at = _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers, unsigned)
         if at == FULL:
@@ -87,9 +86,20 @@ def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, wi
 
 
 @leaf
-def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
-    """Write the records of a batch. Args: as in `batch_writing.put_body`."""
-    if columns[4][first] == columns[4][end]:
+def put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
+    """Write the records first to end - 1. Return a `sealing.Body`; its position is FULL if they do not fit.
+
+    Args:
+        out, at: uint8 buffer and position.
+        columns: RecordColumns.
+        first, end: uint64, bounds of the batch's records.
+        span: the Outline of the batch.
+        attribute_bytes: the size of each record's attributes, 0 or 1.
+        shared: the number of headers per record that tag 1 has; they are not written again.
+        unsigned: a literal, see `wire.lengths`.
+        crc: the RunningCrc of the batch up to `at`.
+    """
+    if columns.header_bounds[first] == columns.header_bounds[end]:
         return _put_records(out, at, columns, first, end, span, attribute_bytes, shared, False, unsigned, crc)
     return _put_records(out, at, columns, first, end, span, attribute_bytes, shared, True, unsigned, crc)
 
@@ -97,21 +107,21 @@ def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsig
 @leaf
 def size_of(columns, i, span, attribute_bytes, shared, unsigned):
     """Return the value of the length field of record i. shared: the number of its headers that tag 1 stores instead."""
-    key_length, value_length = np.int64(columns[2][i]), np.int64(columns[3][i])
+    key_length, value_length = np.int64(columns.key_lengths[i]), np.int64(columns.value_lengths[i])
     return (
-        attribute_bytes + varint_bytes(columns[0][i] - span.base_time_ms)
-        + uvarint_bytes(delta_code(columns[1][i] - span.base_offset, unsigned))
+        attribute_bytes + varint_bytes(columns.timestamps_ms[i] - span.base_time_ms)
+        + uvarint_bytes(delta_code(columns.offsets[i] - span.base_offset, unsigned))
         + length_bytes(key_length, unsigned) + max(key_length, 0)
         + length_bytes(value_length, unsigned) + max(value_length, 0)
-        + header_bytes(columns[4], columns[5], columns[6], i, shared, unsigned)
+        + header_bytes(columns, i, shared, unsigned)
     )  # fmt: skip
 
 
 @leaf
-def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
-    """Return the size in bytes of all records of a batch. Args: as in `batch_writing.body_bytes`."""
+def body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
+    """Return the number of bytes that `put_body` would write. columns: ShapeColumns. Other args: as in `put_body`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
-    any_headers = len(columns[5]) > 0
+    any_headers = len(columns.header_key_lengths) > 0
     total, wide = np.int64(0), np.int64(0)
     if not any_headers:
         for i in range(first, end):
@@ -135,11 +145,6 @@ def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
         )  # fmt: skip
         total += size + count_bytes(size, unsigned)
     return total
-
-
-encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_unsigned = batch_writing.kernels_for(
-    __name__, _put_body, _body_bytes
-)
 
 
 @leaf
@@ -215,73 +220,6 @@ def read_times(source, run, timestamps, offsets):
     return status.SOUND if p == end else status.TRAILING
 
 
-@kernel
-def fetch(data, positions, magic, indices, state, columns):
-    """Read one record of each batch. Check no checksum.
-
-    Args:
-        data, positions: uint8 log, and int64[batches + 1].
-        magic: 2 or 3.
-        indices: int64[batches], the number of the record within each batch, from 0.
-        state: int8[batches], filled with the `status` of each batch; compressed batches get NOT_FETCHED.
-        columns: arrays of an `Index` without create times; row b is filled with the record of batch b.
-    """
-    timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
-    for b in range(len(indices)):
-        ask_ahead(data, positions, b)
-        at, end, i = positions[b], positions[b + 1], indices[b]
-        state[b] = status.SOUND
-        if get_i8(data, at + batch_header.MAGIC) != magic:
-            state[b] = status.MAGIC
-            continue
-        if end - at < (batch_header.V2_SIZE if magic == 2 else batch_header.V3_SIZE):
-            state[b] = status.SIZE
-            continue
-        header = batch_header.read_header(data, at, end, magic)
-        bits, p = header.attributes, header.body
-        attribute_bytes, problem = batch_header.attribute_bytes_of(bits, magic), status.SOUND
-        if p > end:
-            problem = status.BATCH_HEADER
-        elif header.count < 0:
-            problem = status.COUNT
-        elif bits & (
-            batch_header.CODEC_MASK
-            | (batch_header.UNSIGNED | batch_header.HEADERS_FIRST | batch_header.TAGGED if magic == 3 else 0)
-        ):
-            problem = status.NOT_FETCHED
-        elif i < 0 or i >= header.count:
-            problem = status.NO_SUCH_RECORD
-        else:
-            for _ in range(i):
-                size, p = get_count(data, p, end, False)
-                if size < 0 or size > end - p:
-                    problem = status.RECORD_LENGTH
-                    break
-                ask_on(data, p, size)
-                p += size
-        if problem != status.SOUND:
-            state[b] = problem
-            continue
-        size, p = get_count(data, p, end, False)
-        stop = p + size
-        if p > end or size < attribute_bytes or stop > end:
-            state[b] = status.RECORD_LENGTH
-            continue
-        delta, p = get_varlong(data, p + attribute_bytes, stop)
-        timestamps[b] = header.max_time_ms if bits & batch_header.APPEND else header.base_time_ms + delta
-        delta, p = get_delta(data, p, stop, False)
-        offsets[b] = get_i64(data, at) + delta
-        length, p = get_length(data, p, stop, False)
-        key_lengths[b], key_starts[b] = max(length, batch_header.NULL), p
-        if p > stop or length > stop - p:
-            state[b] = status.KEY_LENGTH
-            continue
-        length, p = get_length(data, p + max(length, 0), stop, False)
-        value_lengths[b], value_starts[b] = max(length, batch_header.NULL), p
-        if p > stop or length > stop - p:
-            state[b] = status.VALUE_LENGTH
-
-
 @leaf
 def read_headers(source, p, h, number, headers, unsigned):
     """Read `number` undamaged record headers at p into the rows of `headers` from row h on."""
@@ -296,12 +234,15 @@ def read_headers(source, p, h, number, headers, unsigned):
 
 
 @leaf
-def is_canonical(source, p, end, attribute_bytes, unsigned):
+def is_canonical(source, p, end, attribute_bytes, unsigned, metadata_first):
     """Return whether the record at p has the bytes that our encoder would write, and the next position.
 
-    All varints must have the fewest possible bytes, nulls the length -1, and attributes must be 0.
+    All varints must have the fewest possible bytes, nulls the length -1, and attributes must be 0. metadata_first: True
+    if the record has no length, and its payload lies elsewhere.
     """
-    _, p, whole = skip(source, p, end, unsigned)
+    whole = True
+    if not metadata_first:
+        _, p, whole = skip(source, p, end, unsigned)
     if attribute_bytes:
         whole &= get_u8(source, p) == 0
         p += 1
@@ -312,14 +253,14 @@ def is_canonical(source, p, end, attribute_bytes, unsigned):
     for _ in range(2):
         length, p, short = skip_length(source, p, end, unsigned)
         whole &= short
-        p += max(length, 0)
+        p += 0 if metadata_first else max(length, 0)
     headers, p, short = skip(source, p, end, unsigned)
     whole &= short
     for _ in range(headers):
-        key_length, p, short = skip(source, p, end, unsigned)
+        length, p, short = skip(source, p, end, unsigned)
         whole &= short
-        p += key_length
+        p += 0 if metadata_first else length
         length, p, short = skip_length(source, p, end, unsigned)
         whole &= short
-        p += max(length, 0)
+        p += 0 if metadata_first else max(length, 0)
     return whole, p

@@ -6,7 +6,7 @@ from kfbench import layouts
 from kfbench.kernels.formats import batch_header, enriched, kip98
 from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.legacy import FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP
-from kfbench.kernels.formats.messages import ATTRIBUTES, LAST_CODEC
+from kfbench.kernels.formats.message_fields import ATTRIBUTES, LAST_CODEC
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8
 from kfbench.kernels.wire import status

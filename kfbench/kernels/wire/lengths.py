@@ -6,7 +6,10 @@ matters, `unsigned` is a literal True or False, so that the compiler drops the o
 and the next position, which is end + 1 if the bytes are cut short.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.kernels.jit import leaf
@@ -23,6 +26,41 @@ from kfbench.kernels.wire.varint import (
 )
 
 NULL = layouts.NULL_LENGTH
+
+
+class ShapeColumns(NamedTuple):
+    """The columns of n records with m headers, in the order of the fields of `records.Shapes`.
+
+    Kernels are called with plain tuples, which Numba unpacks twice as fast, and name the columns themselves.
+    """
+
+    timestamps_ms: NDArray[np.int64]  # n
+    offsets: NDArray[np.int64]  # n
+    key_lengths: NDArray[np.int32]  # n
+    value_lengths: NDArray[np.int32]  # n
+    header_bounds: NDArray[np.int64]  # n + 1
+    header_key_lengths: NDArray[np.int32]  # m
+    header_value_lengths: NDArray[np.int32]  # m
+
+
+class RecordColumns(NamedTuple):
+    """The columns of `ShapeColumns`, and the bytes of keys, values and headers: item i begins at starts[i] of data."""
+
+    timestamps_ms: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    key_lengths: NDArray[np.int32]
+    value_lengths: NDArray[np.int32]
+    header_bounds: NDArray[np.int64]
+    header_key_lengths: NDArray[np.int32]
+    header_value_lengths: NDArray[np.int32]
+    key_data: NDArray[np.uint8]
+    key_starts: NDArray[np.int64]
+    value_data: NDArray[np.uint8]
+    value_starts: NDArray[np.int64]
+    header_key_data: NDArray[np.uint8]
+    header_key_starts: NDArray[np.int64]
+    header_value_data: NDArray[np.uint8]
+    header_value_starts: NDArray[np.int64]
 
 
 @leaf
@@ -116,32 +154,30 @@ def skip_length(data, at, end, unsigned):
 
 
 @leaf
-def header_list_bytes(key_lengths, value_lengths, start, end, unsigned):
+def header_list_bytes(columns, start, end, unsigned):
     """Return how many bytes a header list takes: its count and the headers start to end - 1 (int64)."""
     size = count_bytes(end - start, unsigned)
     for h in range(np.uint64(start), np.uint64(end)):
-        key_length, value_length = np.int64(key_lengths[h]), np.int64(value_lengths[h])
+        key_length, value_length = np.int64(columns.header_key_lengths[h]), np.int64(columns.header_value_lengths[h])
         size += count_bytes(key_length, unsigned) + key_length
         size += length_bytes(value_length, unsigned) + max(value_length, 0)
     return size
 
 
 @leaf
-def header_bytes(bounds, key_lengths, value_lengths, i, shared, unsigned):
+def header_bytes(columns, i, shared, unsigned):
     """Return how many bytes the header list of record i takes without its first `shared` headers."""
-    return header_list_bytes(
-        key_lengths, value_lengths, np.int64(bounds[i]) + shared, np.int64(bounds[i + 1]), unsigned
-    )
+    bounds = columns.header_bounds
+    return header_list_bytes(columns, np.int64(bounds[i]) + shared, np.int64(bounds[i + 1]), unsigned)
 
 
 @leaf
 def put_header_list(out, at, columns, start, end, unsigned):
-    """Write a header list: its count and the headers start to end - 1 (int64). columns: the arrays of `Records`."""
-    key_lengths, value_lengths = columns[5], columns[6]
-    keys, key_starts, values, value_starts = columns[11:15]
+    """Write a header list: its count and the headers start to end - 1 (int64). columns: RecordColumns."""
     at = put_count(out, at, end - start, unsigned)
     for h in range(np.uint64(start), np.uint64(end)):
-        key_length = np.int64(key_lengths[h])
-        at = put_bytes(out, put_count(out, at, key_length, unsigned), keys, key_starts[h], key_length)
-        at = put_field(out, at, values, value_starts[h], np.int64(value_lengths[h]), unsigned)
+        length, key_start = np.int64(columns.header_key_lengths[h]), columns.header_key_starts[h]
+        at = put_bytes(out, put_count(out, at, length, unsigned), columns.header_key_data, key_start, length)
+        length, value_start = np.int64(columns.header_value_lengths[h]), columns.header_value_starts[h]
+        at = put_field(out, at, columns.header_value_data, value_start, length, unsigned)
     return at

@@ -14,7 +14,7 @@ INT32_MAX = 2**31 - 1
 NO_CHECKSUM = -1
 NEVER = 2**62  # a position that no encoder reaches
 FULL = -1  # returned instead of a position if `out` has no room
-OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # results of an encoder
+OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL, MESSAGE_TOO_LARGE = range(5)  # results of an encoder
 
 
 class RunningCrc(NamedTuple):

@@ -6,7 +6,7 @@ Source: Kafka's `RecordAccumulator` and `MemoryRecordsBuilder.hasRoomFor`.
 import numpy as np
 
 from kfbench.kernels.jit import kernel, leaf
-from kfbench.kernels.wire.lengths import count_bytes, header_bytes, length_bytes
+from kfbench.kernels.wire.lengths import ShapeColumns, count_bytes, header_bytes, length_bytes
 from kfbench.kernels.wire.varint import varint_bytes
 from kfbench.layouts import MAX_HEADER_OVERHEAD, MAX_RECORD_OVERHEAD, V2_HEADER
 
@@ -27,10 +27,10 @@ def _payload_bytes(key, value):
 @leaf
 def _fixed_bytes(columns, i):
     """Return the size in bytes of record i with headers. Its length field and its two delta fields are left out."""
-    bounds, size = columns[4], _payload_bytes(columns[2][i], columns[3][i])
-    if bounds[i] == bounds[i + 1]:
+    size = _payload_bytes(columns.key_lengths[i], columns.value_lengths[i])
+    if columns.header_bounds[i] == columns.header_bounds[i + 1]:
         return size
-    return size - NO_HEADERS + header_bytes(bounds, columns[5], columns[6], i, 0, False)
+    return size - NO_HEADERS + header_bytes(columns, i, 0, False)
 
 
 @leaf
@@ -43,8 +43,8 @@ def _record_bytes(fixed, time_delta, offset_delta):
 @leaf
 def _records_bytes(columns, first, end):
     """Return the size in bytes of the records first to end - 1 in one batch. Its loops vectorize where possible."""
-    times, keys, values = columns[0][first:end], columns[2][first:end], columns[3][first:end]
-    bounds, written = columns[4], np.int64(0)
+    times, keys = columns.timestamps_ms[first:end], columns.key_lengths[first:end]
+    values, bounds, written = columns.value_lengths[first:end], columns.header_bounds, np.int64(0)
     if bounds[first] == bounds[end]:
         for i in range(len(times)):
             written += _record_bytes(_payload_bytes(keys[i], values[i]), times[i] - times[0], i)
@@ -52,7 +52,8 @@ def _records_bytes(columns, first, end):
     # Sum records and headers separately. The sum is exact if the length of each record takes as many bytes without
     # headers as with all headers of the batch.
     begins, ends = bounds[first:end], bounds[first + 1 : end + 1]
-    names, contents = columns[5][bounds[first] : bounds[end]], columns[6][bounds[first] : bounds[end]]
+    names = columns.header_key_lengths[bounds[first] : bounds[end]]
+    contents = columns.header_value_lengths[bounds[first] : bounds[end]]
     headers, longer = np.int64(0), np.int64(0)
     for h in range(len(names)):
         name, content = np.int64(names[h]), np.int64(contents[h])
@@ -74,10 +75,9 @@ def _records_bytes(columns, first, end):
 @leaf
 def _most_bytes(columns, i):
     """Return an upper bound for the size of record i in bytes."""
-    bounds = columns[4]
-    most = np.int64(columns[2][i]) + np.int64(columns[3][i]) + MOST_OVERHEAD_BYTES
-    for h in range(bounds[i], bounds[i + 1]):
-        most += np.int64(columns[5][h]) + np.int64(columns[6][h]) + MOST_HEADER_BYTES
+    most = np.int64(columns.key_lengths[i]) + np.int64(columns.value_lengths[i]) + MOST_OVERHEAD_BYTES
+    for h in range(columns.header_bounds[i], columns.header_bounds[i + 1]):
+        most += np.int64(columns.header_key_lengths[h]) + np.int64(columns.header_value_lengths[h]) + MOST_HEADER_BYTES
     return most
 
 
@@ -95,10 +95,11 @@ def _batch_end(times_us, columns, first, sure, linger_us, batch_size_bytes, comp
     written = _records_bytes(columns, first, sure)
     for i in range(sure, len(times_us)):
         taken = HEADER_BYTES + np.int64(written * compressed_share)
-        least = max(np.int64(columns[2][i]), 0) + max(np.int64(columns[3][i]), 0)
+        least = max(np.int64(columns.key_lengths[i]), 0) + max(np.int64(columns.value_lengths[i]), 0)
         if times_us[i] - times_us[first] >= linger_us or taken + least > room:
             return np.int64(i)
-        size = _record_bytes(_fixed_bytes(columns, i), columns[0][i] - columns[0][first], i - first)
+        delta_ms = columns.timestamps_ms[i] - columns.timestamps_ms[first]
+        size = _record_bytes(_fixed_bytes(columns, i), delta_ms, i - first)
         if taken + size > room:
             return np.int64(i)
         written += size
@@ -115,12 +116,13 @@ def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bou
 
     Args:
         times_us: int64[n], the time in µs at which the producer gets each record, never falling.
-        columns: the arrays of `Shapes`; the timestamps determine the size of the timestamp deltas.
+        columns: ShapeColumns; the timestamps determine the size of the timestamp deltas.
         linger_us, batch_size_bytes: `linger.ms`, in microseconds, and `batch.size`.
         compressed_share: the client's estimate of compressed / uncompressed bytes of the open batch, with its margin
             of 1.05; 1 without a codec. The next record counts in full.
         bounds: int64[n + 1]; batch b has the records bounds[b] to bounds[b + 1] - 1. Filled for the batches found.
     """
+    columns = ShapeColumns(*columns)
     batches, first, most, i, n = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(len(times_us))
     bounds[0] = 0
     if n:

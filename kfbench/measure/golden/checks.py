@@ -16,8 +16,8 @@ from kfbench.layouts import MAGIC_AT
 from kfbench.log import read_log, write_log
 from kfbench.measure.golden.differences import decompressed_differences, first_difference, log_differences
 from kfbench.measure.golden.steps import ON_PURPOSE, REMADE, Remade
-from kfbench.measure.golden.vectors import Sidecar, Vector, read_vector
-from kfbench.measure.verify import Outcome, wrong_checksum
+from kfbench.measure.golden.vectors import GoldenVector, Sidecar, read_vector
+from kfbench.measure.verify import CheckOutcome, wrong_checksum
 
 CHECKS: Final = {
     "sha256": "the file is the one that the index and the sidecar name",
@@ -40,7 +40,7 @@ _DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
 _CODEC_DEPENDENT: Final = {"position", "size", "crc"}  # not compared: another version of a codec writes other bytes
 
 
-def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
+def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[CheckOutcome]:
     """Run every check that applies to one golden vector, and yield the outcomes. A check stops at its first difference.
 
     Args:
@@ -51,13 +51,13 @@ def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
     try:
         vector = read_vector(folder, name)
     except InvalidConfig as error:
-        yield Outcome(check="sha256", format="–", subject=name, problem=f"{error}")
+        yield CheckOutcome(check="sha256", format="–", subject=name, problem=f"{error}")
         return
     data, sidecar = vector
     formats = _format_names(vector)
 
-    def outcome(check: str, problem: str | None) -> Outcome:
-        return Outcome(check=check, format=formats, subject=name, problem=problem or "")
+    def outcome(check: str, problem: str | None) -> CheckOutcome:
+        return CheckOutcome(check=check, format=formats, subject=name, problem=problem or "")
 
     digest = hashlib.sha256(data).hexdigest()
     wrong = next((wanted for wanted in (entry["sha256"], sidecar["sha256"]) if wanted != digest), None)
@@ -79,13 +79,13 @@ def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
         yield outcome(*_check_rewriting(log, vector, is_made_by_hand=entry["category"] in MADE_BY_HAND))
 
 
-def _format_names(vector: Vector) -> str:
+def _format_names(vector: GoldenVector) -> str:
     magics = {batch["magic"] for batch in vector.sidecar["batches"]} or set(vector.data[MAGIC_AT : MAGIC_AT + 1])
     names = [BY_MAGIC[magic].name if magic in BY_MAGIC else f"magic {magic}" for magic in sorted(magics)]
     return "+".join(names) or "empty"
 
 
-def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) -> tuple[str, str | None]:
+def _check_rewriting(log: DecodedLog, vector: GoldenVector, *, is_made_by_hand: bool) -> tuple[str, str | None]:
     """Encode the decoded log again, and compare the result with the vector.
 
     The bytes must be the same. Under a codec, the decompressed bytes must be the same. For a vector made by hand, the

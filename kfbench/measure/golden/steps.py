@@ -1,6 +1,6 @@
 """Broker steps of golden vectors (append, conversion, compaction), repeated with kfbench's broker code.
 
-A step is a mapping with Kafka's names for parameters. tests/oracle/cases/ writes it to `spec.steps` of the vector's
+A step is a mapping with Kafka's names for parameters, an item of `spec.steps` of the vector's
 JSON file. Kafka and kfbench start from the same source log.
 """
 

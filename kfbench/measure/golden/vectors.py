@@ -10,9 +10,11 @@ NAME.json, called its sidecar. tests/oracle writes these folders. A sidecar has:
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
@@ -20,16 +22,38 @@ from kfbench.shipped import DATASETS
 GOLDEN: Final = DATASETS / "golden"
 Sidecar = Mapping[str, Any]  # JSON under Kafka's names
 
-# The keys that every vector's JSON file must have. Other fields of a batch or record are compared if they are there.
-_SIDECAR: Final = {
-    "sha256": str, "error": object, "byteExact": bool, "validBytes": int, "trailingBytes": int, "batches": list
-}  # fmt: skip
-_ERROR: Final = {"batch": int, "message": object}
-_BATCH_PLACE: Final = {"position": int, "size": int, "magic": int}
-_BATCH_READ: Final = {"compression": str, "records": list}
+
+# What a sidecar must have. Other fields of a batch or record are compared if they are there.
+class _Refusal(msgspec.Struct):
+    batch: int
+    message: Any
 
 
-class Vector(NamedTuple):
+class _BatchPlace(msgspec.Struct):
+    position: int
+    size: int
+    magic: int
+
+
+class _Record(msgspec.Struct):
+    headers: list[tuple[Any, Any]] = []
+
+
+class _BatchRead(_BatchPlace):
+    compression: str
+    records: list[_Record]
+
+
+class _Sidecar(msgspec.Struct):
+    sha256: str
+    error: _Refusal | None
+    byteExact: bool  # noqa: N815 - Kafka's name
+    validBytes: int  # noqa: N815
+    trailingBytes: int  # noqa: N815
+    batches: list[_BatchPlace]
+
+
+class GoldenVector(NamedTuple):
     """A golden vector: the bytes of a log, and the JSON file next to it with the values that Kafka read."""
 
     data: bytes
@@ -50,7 +74,7 @@ def vectors(folder: Path = GOLDEN) -> list[dict[str, Any]]:
     return list(entries)
 
 
-def read_vector(folder: Path, name: str) -> Vector:
+def read_vector(folder: Path, name: str) -> GoldenVector:
     """Read the log NAME.bin and its JSON file NAME.json.
 
     Raises InvalidConfig if one of them cannot be read, or if the JSON file lacks a needed value.
@@ -64,38 +88,9 @@ def read_vector(folder: Path, name: str) -> Vector:
         raise InvalidConfig(f"{file}: {error.strerror}") from None
     except ValueError as error:
         raise InvalidConfig(f"{file}: {error}") from None
-    if problem := next(_sidecar_problems(sidecar), None):
-        raise InvalidConfig(f"{file}: {problem}")
-    return Vector(data, sidecar)
-
-
-def _sidecar_problems(sidecar: Any) -> Iterator[str]:
-    """Yield the reasons why a vector's JSON file cannot be compared with its log.
-
-    Only keys and types are checked here. The values are compared later.
-    """
-    yield from _unlike(sidecar, _SIDECAR, "")
-    batches, error = sidecar["batches"], sidecar["error"]
-    if error is not None:
-        yield from _unlike(error, _ERROR, "error: ")
-    for i, batch in enumerate(batches):
-        yield from _unlike(batch, _BATCH_PLACE, f"batch {i}: ")
-        if error is not None and i >= error["batch"]:  # Kafka read no further
-            continue
-        yield from _unlike(batch, _BATCH_READ, f"batch {i}: ")
-        for k, record in enumerate(batch["records"]):
-            yield from _unlike(record, {}, f"batch {i}: record {k}: ")
-            headers = record.get("headers", [])
-            if not isinstance(headers, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in headers):
-                yield f"batch {i}: record {k}: headers: a list of pairs is wanted"
-
-
-def _unlike(given: Any, wanted: Mapping[str, type], where: str) -> Iterator[str]:
-    if not isinstance(given, dict):
-        yield f"{where}an object is wanted, not {type(given).__name__}"
-    elif missing := [name for name in wanted if name not in given]:
-        yield f"{where}{', '.join(missing)}: missing"
-    else:
-        for name, kind in wanted.items():
-            if not isinstance(given[name], kind):
-                yield f"{where}{name}: {kind.__name__} is wanted, not {type(given[name]).__name__}"
+    try:
+        refusal = msgspec.convert(sidecar, _Sidecar).error
+        msgspec.convert(sidecar["batches"][: refusal.batch if refusal else None], list[_BatchRead])  # Kafka read these
+    except msgspec.ValidationError as error:
+        raise InvalidConfig(f"{file}: {error}") from None
+    return GoldenVector(data, sidecar)

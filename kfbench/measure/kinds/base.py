@@ -1,11 +1,11 @@
 """The class Kind, and what kinds of measurement share: the records of a cell, rows of failures, costs."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -13,12 +13,12 @@ from kfbench.broker.source import find
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.cell import Cell
-from kfbench.measure.columns import Column, Row
+from kfbench.measure.columns import ResultColumn, Row
 from kfbench.measure.cpu import Operation, Samples
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample, Workload
-from kfbench.workloads.recorded.topics import NotFetched
+from kfbench.workloads.recorded import NotFetched
 
 Illegal = Literal["refuse", "skip"]
 DIFFER_IN_A_ROUND: Final = ("format", "arm")
@@ -31,12 +31,18 @@ NEEDED: Final = {
 }
 NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
 
+T = TypeVar("T")
+
 
 class TookTooLong(BaseException):
     """The time limit of a cell has passed.
 
     It is a BaseException, because the limited code may catch every Exception and continue.
     """
+
+
+class Unavailable(Exception):
+    """A format does not have the measurement. Its rows are skipped, with this reason."""
 
 
 # Errors of a busy host. Measuring a cell reads and writes no file, so an OSError comes from the host.
@@ -67,14 +73,14 @@ class CodecLevel(NamedTuple):
     level: int | None
 
 
-class Target(NamedTuple):
+class PathTarget(NamedTuple):
     """A broker path or an operation, and the format that the path converts to; None if it does not convert."""
 
     path: str
     to: str | None
 
 
-class Block(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+class GridBlock(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """A [[grid]] block: each combination of axis levels, codecs and codec levels is measured in each of its formats.
 
     A block in a file may also have tables with the settings of kinds. They replace those of the file.
@@ -111,7 +117,7 @@ class Block(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     illegal: Illegal = "refuse"
 
 
-class Plan(NamedTuple):
+class GridPlan(NamedTuple):
     """A [[grid]] block with a kind's settings, of which the kind makes its cells.
 
     Args:
@@ -121,7 +127,7 @@ class Plan(NamedTuple):
     """
 
     where: str
-    block: Block
+    block: GridBlock
     settings: Any
     codecs: Sequence[CodecLevel]
     extent: Callable[[Amount], Extent]
@@ -137,6 +143,13 @@ class Kernels(NamedTuple):
 
     readings: Mapping[str, Sequence[Operation]] = {}
     path: str = ""
+
+
+class Attempts(NamedTuple, Generic[T]):
+    """What a function returned for each format, and the rows of the formats for which it failed."""
+
+    results: dict[str, T]
+    failures: dict[str, list[Row]]
 
 
 class Kind:
@@ -168,7 +181,7 @@ class Kind:
     section: str
     settings: type[Struct]
     ranges: Mapping[str, tuple[float, float]] = {}
-    columns: Sequence[Column] = ()
+    columns: Sequence[ResultColumn] = ()
     meanings: Mapping[str, str] = {}
     is_timed: bool = False
     has_cold_mode: bool = False
@@ -188,27 +201,30 @@ class Kind:
         """Return what the key `formats` of a block may name."""
         return tuple(FORMATS)
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         """Yield why the kind cannot measure the block: the key, and what is wrong."""
         return iter(())
 
-    def targets(self, block: Block) -> list[Target]:
+    def targets(self, block: GridBlock) -> list[PathTarget]:
         """Return what the kind measures by name, without duplicates; one target without a name if there is nothing."""
-        return [Target("", None)]
+        return [PathTarget("", None)]
 
     def amount(self, settings: Any, codec: str) -> Amount:
-        """Return the size of a cell."""
-        return Amount(settings.records, settings.payload_bytes)
+        """Return the size of a cell. Settings may have a smaller payload for cells with a codec."""
+        payload_bytes = settings.payload_bytes
+        if codec != "none":
+            payload_bytes = getattr(settings, "codec_payload_bytes", payload_bytes)
+        return Amount(settings.records, payload_bytes)
 
-    def cells_per_point(self, block: Block, settings: Any, codecs: int) -> int:
+    def cells_per_point(self, block: GridBlock, settings: Any, codecs: int) -> int:
         """Return the number of cells for one workload and seed."""
         return codecs * len(self.targets(block))
 
-    def settle(self, cell: Cell, plan: Plan) -> Cell:
+    def settle(self, cell: Cell, plan: GridPlan) -> Cell:
         """Return the cell with its settings, such as rounds. Raises InvalidConfig."""
         return cell
 
-    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+    def cells(self, cell: Cell, plan: GridPlan) -> Iterator[Cell]:
         """Yield the cells of one workload and seed, with their sizes and formats."""
         cell = self.settle(cell, plan)
         for (codec, level), (path, to) in product(plan.codecs, self.targets(plan.block)):
@@ -217,8 +233,31 @@ class Kind:
             yield replace(cell, codec=codec, level=level, path=path, to=to, formats=formats, **extent._asdict())
 
     def rows(self, cell: Cell) -> Iterator[Row]:
-        """Measure a cell, and yield its rows. A format that fails gets rows with its error."""
+        """Measure a cell, and yield its rows. A format that fails gets rows with its error.
+
+        Formats are measured one after another. A kind that measures them together replaces this.
+        """
+        apart = self.attempt(cell, lambda name: list(self.rows_of_format(cell, name)))
+        for name in cell.formats:
+            yield from ({"format": name, "status": "ok"} | row for row in apart.results.get(name, ()))
+            yield from apart.failures.get(name, ())
+
+    def rows_of_format(self, cell: Cell, name: str) -> Iterable[Row]:
+        """Measure a cell in one format. Its row needs neither the name nor a status."""
         raise NotImplementedError
+
+    def attempt(self, cell: Cell, function: Callable[[str], T]) -> Attempts[T]:
+        """Call a function for each format of a cell. Raises the errors in BUSY, and keeps all others as rows."""
+        attempts = Attempts[T]({}, {})
+        for name in cell.formats:
+            try:
+                attempts.results[name] = function(name)
+            except Exception as error:
+                attempts.failures[name] = self.failures(cell, name, error)
+        return attempts
+
+    def failures(self, cell: Cell, name: str, error: Exception) -> list[Row]:
+        return [failed(cell, name, error) | key for key in self.row_keys(cell)]
 
     def row_keys(self, cell: Cell) -> list[Row]:
         """Return the columns in which the rows of one format differ, for each row. They name what is measured."""
@@ -244,7 +283,7 @@ class RemovedKind(NamedTuple):
     """A kind that kfbench no longer measures. Stored runs may have its rows. Fields: see Kind."""
 
     name: str
-    columns: Sequence[Column] = ()
+    columns: Sequence[ResultColumn] = ()
     meanings: Mapping[str, str] = {}
     differ_in_a_round: Sequence[str] = DIFFER_IN_A_ROUND
 
@@ -267,6 +306,14 @@ def encode_input(cell: Cell, sample: Sample) -> EncodeInput:
         level=cell.level,
         batch_fields=sample.batch_fields,
     )
+
+
+def legal_input(cell: Cell, name: str) -> EncodeInput:
+    """Return the cell's records for a format. Raises Unavailable if it cannot have them (`illegal`)."""
+    sample = sample_of(cell)
+    if reason := illegal(name, sample, cell.codec, cell.path if cell.path in PATHS else "", cell.to):
+        raise Unavailable(reason)
+    return encode_input(cell, sample)
 
 
 def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: str | None = None) -> str | None:
@@ -325,7 +372,7 @@ def failed(cell: Cell, name: str, error: Exception | str) -> Row:
         return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error}"}
     if isinstance(error, BUSY):
         raise error
-    if isinstance(error, NotFetched):
+    if isinstance(error, NotFetched | Unavailable):
         return skipped(name, str(error))
     return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {error_text(error)}"}
 
@@ -351,7 +398,7 @@ _WARM_UP_CALLS: Final = 8
 _SAMPLE: Final = 1.1  # a sample takes this multiple of its shortest time, because it is a whole number of calls
 
 
-class Costs(NamedTuple):
+class CellCosts(NamedTuple):
     """Estimated seconds of the parts of a cell's measurement.
 
     The constants were fitted to the run ESTIMATED_FROM; those of codec levels that it does not have, to cells of the
@@ -372,7 +419,7 @@ class Costs(NamedTuple):
     rounds: int
 
     @classmethod
-    def of(cls, cell: Cell) -> "Costs":
+    def of(cls, cell: Cell) -> "CellCosts":
         payload_bytes = cell.payload_bytes + _METADATA_BYTES * cell.records
         speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
         codec_s = payload_bytes / speed + cell.batches * _US_PER_BATCH.get(cell.codec, _OTHER_US_PER_BATCH) * 1e-6

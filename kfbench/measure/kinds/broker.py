@@ -1,23 +1,14 @@
 """The kind "broker": the time and the work of a broker's paths (`kfbench.measure.paths`)."""
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from kfbench.formats import FORMATS
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import INT64, Row, added
-from kfbench.measure.kinds.base import (
-    Block,
-    Costs,
-    Kernels,
-    Target,
-    encode_input,
-    failed,
-    illegal,
-    sample_of,
-    skipped,
-    times_of,
-)
+from kfbench.measure.kinds.base import CellCosts, GridBlock, Kernels, PathTarget, failed, legal_input, times_of
 from kfbench.measure.kinds.cpu import TimedKind
 from kfbench.measure.path_arms import measure_path
 from kfbench.measure.paths import PATHS
@@ -27,16 +18,16 @@ _CELL_S: Final = 0.05
 _BYTES_PER_S: Final = 2e9
 
 
-def path_targets(block: Block) -> list[Target]:
+def path_targets(block: GridBlock) -> list[PathTarget]:
     """Return the paths of a block, without duplicates. A path that converts appears once per target format."""
     return [
-        Target(path, to)
+        PathTarget(path, to)
         for path in dict.fromkeys(block.paths)
         for to in (dict.fromkeys(block.to) if PATHS[path].converts else (None,))
     ]
 
 
-class Broker(TimedKind):
+class BrokerKind(TimedKind):
     name = section = "broker"
     columns = (
         added("source_bytes", INT64, "bytes", "size of the log that came in"),
@@ -71,11 +62,11 @@ class Broker(TimedKind):
     }
     has_targets = True
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         if not block.paths:
             yield 'paths: measure = ["broker"] needs paths'
 
-    def targets(self, block: Block) -> list[Target]:
+    def targets(self, block: GridBlock) -> list[PathTarget]:
         return path_targets(block)
 
     def rows(self, cell: Cell) -> Iterator[Row]:
@@ -83,21 +74,15 @@ class Broker(TimedKind):
 
         A format that fails, or does not support the path, gets a row with the reason.
         """
-        (key,) = self.row_keys(cell)
-        try:
-            sample = sample_of(cell)
-        except Exception as error:
-            yield from (key | failed(cell, name, error) for name in cell.formats)
+        sources, failures = self.attempt(cell, partial(legal_input, cell))
+        yield from chain(*failures.values())
+        if not sources:
             return
-        formats = []
-        for name in cell.formats:
-            if reason := illegal(name, sample, cell.codec, cell.path, cell.to):
-                yield key | skipped(name, reason)
-            else:
-                formats.append(FORMATS[name])
-        to, source = FORMATS[cell.to] if cell.to else None, encode_input(cell, sample)
+        formats, to = [FORMATS[name] for name in sources], FORMATS[cell.to] if cell.to else None
+        source, sample_ns = next(iter(sources.values())), cell.sample_us * 1_000
+        (key,) = self.row_keys(cell)
         for arm in measure_path(
-            cell.path, formats, to, source, rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed
+            cell.path, formats, to, source, rounds=cell.rounds, sample_ns=sample_ns, seed=cell.seed
         ):
             row = key | {"format": arm.format, "arm": arm.arm}
             if arm.samples is None:
@@ -110,7 +95,7 @@ class Broker(TimedKind):
 
     def estimate_s(self, cell: Cell) -> float:
         """In the worst case the records are decompressed and compressed again."""
-        costs = Costs.of(cell)
+        costs = CellCosts.of(cell)
         once_s = costs.codec_s + costs.plain_s + costs.payload_bytes / _BYTES_PER_S
         return _CELL_S + (len(cell.formats) + 1) * costs.rounds * max(once_s, costs.sample_s)
 
@@ -118,4 +103,4 @@ class Broker(TimedKind):
         return Kernels(path="" if cell.to else cell.path)  # a conversion needs only readers and writers of formats
 
 
-KINDS: Final = (Broker(),)
+KINDS: Final = (BrokerKind(),)

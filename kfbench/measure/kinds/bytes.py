@@ -9,7 +9,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import Row
-from kfbench.measure.kinds.base import Costs, Kind, encode_input, failed, illegal, sample_of, skipped
+from kfbench.measure.kinds.base import CellCosts, Kind, legal_input
 
 _FORMAT_S: Final = 1.3e-3
 _RECORD_NS: Final = 130  # encoding, decoding and comparing all fields
@@ -27,24 +27,16 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
     payload_bytes: int = 1 << 18
 
 
-class Bytes(Kind):
+class BytesKind(Kind):
     name = section = "bytes"
     settings = BytesSettings
     can_divide = True
 
-    def rows(self, cell: Cell) -> Iterator[Row]:
-        for name in cell.formats:
-            try:
-                sample = sample_of(cell)
-                if reason := illegal(name, sample, cell.codec):
-                    yield skipped(name, reason)
-                else:
-                    yield {"format": name, "status": "ok"} | measure_size(FORMATS[name], encode_input(cell, sample))
-            except Exception as error:
-                yield failed(cell, name, error)
+    def rows_of_format(self, cell: Cell, name: str) -> Iterator[Row]:
+        yield measure_size(FORMATS[name], legal_input(cell, name))
 
     def estimate_s(self, cell: Cell) -> float:
-        return len(cell.formats) * (_FORMAT_S + cell.records * _RECORD_NS * 1e-9 + Costs.of(cell).codec_s)
+        return len(cell.formats) * (_FORMAT_S + cell.records * _RECORD_NS * 1e-9 + CellCosts.of(cell).codec_s)
 
 
-KINDS: Final = (Bytes(),)
+KINDS: Final = (BytesKind(),)

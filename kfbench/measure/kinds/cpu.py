@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any, Final, Literal
 
 import msgspec
@@ -15,20 +17,18 @@ from kfbench.measure.cell import Cell
 from kfbench.measure.cold import prepare_cold
 from kfbench.measure.columns import INT32, INT64, TEXT, Row, added
 from kfbench.measure.cpu import ONE_CALL, OPERATIONS, Arm, Operation, measure, warm_up
-from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.format_arms import prepare, why_no_fetch
 from kfbench.measure.kinds.base import (
-    Amount,
-    Block,
-    Costs,
+    CellCosts,
+    GridBlock,
+    GridPlan,
     Kernels,
     Kind,
-    Plan,
+    Unavailable,
     encode_input,
     failed,
-    illegal,
+    legal_input,
     sample_of,
-    skipped,
     times_of,
 )
 from kfbench.measure.verify import Unverified, verify_records
@@ -71,10 +71,7 @@ class TimedKind(Kind):
     is_timed = True
     has_contexts = False  # True if new contexts can be timed
 
-    def amount(self, settings: CpuSettings, codec: str) -> Amount:
-        return Amount(settings.records, settings.payload_bytes if codec == "none" else settings.codec_payload_bytes)
-
-    def settle(self, cell: Cell, plan: Plan) -> Cell:
+    def settle(self, cell: Cell, plan: GridPlan) -> Cell:
         settings: CpuSettings = plan.settings
         if settings.cache == "cold" and not self.has_cold_mode:
             raise InvalidConfig(f"{plan.where}: {self.section}.cache: {self.name} cells have no cold mode")
@@ -83,7 +80,7 @@ class TimedKind(Kind):
         return replace(cell, rounds=settings.rounds, sample_us=settings.sample_us, cache=settings.cache)
 
 
-class Cpu(TimedKind):
+class CpuKind(TimedKind):
     """A kind that times whole operations of formats, with A/A.
 
     operations: what is timed in each format, such as encode and decode.
@@ -115,16 +112,16 @@ class Cpu(TimedKind):
         self.is_headline = is_headline
         self.meanings = {"operation": " or ".join(operations)}
 
-    def cells_per_point(self, block: Block, settings: CpuSettings, codecs: int) -> int:
+    def cells_per_point(self, block: GridBlock, settings: CpuSettings, codecs: int) -> int:
         return super().cells_per_point(block, settings, codecs) * len(settings.contexts or (None,))
 
-    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+    def cells(self, cell: Cell, plan: GridPlan) -> Iterator[Cell]:
         settings: CpuSettings = plan.settings
         for each in super().cells(cell, plan):
             contexts = (settings.contexts or (None,)) if each.codec != "none" else (None,)
             yield from (replace(each, context=context) for context in contexts)
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         if "new" in (settings.contexts or ()) and "v0" in block.formats and "lz4" in block.codecs:
             yield "cpu.contexts: v0's lz4 frames have no new contexts"
         if "fetch-record" in self.operations and set(block.codecs) != {"none"}:
@@ -135,35 +132,27 @@ class Cpu(TimedKind):
 
         A format that fails its verification, or does not support the cell, gets rows with the reason and is not timed.
         """
-        logs: dict[str, Bytes] = {}
-        source: EncodeInput | None = None
-        for name in cell.formats:
-            try:
-                sample = sample_of(cell)
-                source = encode_input(cell, sample)
-                reason = illegal(name, sample, cell.codec)
-                if reason is None and "fetch-record" in self.operations:
-                    reason = why_no_fetch(FORMATS[name])
-                if reason is None:
-                    log = source.encode(FORMATS[name])  # with kept contexts: timed calls must write the same bytes
-                    with _contexts(cell):
-                        verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
-                    logs[name] = log.data
-                    continue
-                row = skipped(name, reason)
-            except Exception as error:
-                row = failed(cell, name, error)
-            yield from (row | key for key in self.row_keys(cell))
+        logs, failures = self.attempt(cell, partial(self._verified_log, cell))
+        yield from chain(*failures.values())
         for operation in self.operations:
             with _contexts(cell):
-                rows = list(_timed_rows(cell, operation, logs, source))
+                rows = list(_timed_rows(cell, operation, logs))
             yield from rows
+
+    def _verified_log(self, cell: Cell, name: str) -> Bytes:
+        fmt, source = FORMATS[name], legal_input(cell, name)
+        if "fetch-record" in self.operations and (reason := why_no_fetch(fmt)):
+            raise Unavailable(reason)
+        log = source.encode(fmt)  # with kept contexts: timed calls must write the same bytes
+        with _contexts(cell):
+            verify_records(fmt, source, log)
+        return log.data
 
     def row_keys(self, cell: Cell) -> list[Row]:
         return [{"arm": "measure", "operation": operation} for operation in self.operations]
 
     def estimate_s(self, cell: Cell) -> float:
-        costs = Costs.of(cell)
+        costs = CellCosts.of(cell)
         arms = len(self.operations) * (len(cell.formats) + 1)
         if cell.cache == "cold":
             return _COLD_S + arms * costs.rounds * (
@@ -180,24 +169,21 @@ def _contexts(cell: Cell) -> AbstractContextManager[None]:
     return new_contexts() if cell.context == "new" else nullcontext()
 
 
-def _timed_rows(
-    cell: Cell, operation: Operation, logs: Mapping[str, Bytes], source: EncodeInput | None
-) -> Iterator[Row]:
+def _timed_rows(cell: Cell, operation: Operation, logs: Mapping[str, Bytes]) -> Iterator[Row]:
     """Time one operation of all formats in one measurement, in which the formats' calls alternate.
 
     The base format is timed twice (A/A). The second time has the value "aa" in the column `arm`.
 
-    Args:
-        logs: the verified log of each format that did not fail, by name.
-        source: the records and settings that the logs were encoded from; None if generating them failed.
+    logs: the verified log of each format that did not fail, by name.
     """
     names = [*logs, BASE_FORMAT]  # the last one times the base format again (A/A)
     rows: list[Row] = [{"format": name, "arm": "measure", "operation": operation} for name in names]
     rows[-1]["arm"] = "aa"
     timed: list[tuple[Row, Arm]] = []
     try:
-        if source is None or BASE_FORMAT not in logs:
+        if BASE_FORMAT not in logs:
             raise Unverified(f"{BASE_FORMAT}, the base of every ratio, failed")
+        source = encode_input(cell, sample_of(cell))
         arguments = [FORMATS[name] for name in names], [logs[name] for name in names], operation, source
         sample_ns, rotated_bytes = cell.sample_us * 1_000, None
         if cell.cache == "cold":
@@ -225,6 +211,6 @@ def _timed_rows(
 
 
 KINDS: Final = (
-    Cpu("cpu", *OPERATIONS, has_cold_mode=True, is_headline=True),
-    *(Cpu(name, operation) for name, operation in READINGS.items()),
+    CpuKind("cpu", *OPERATIONS, has_cold_mode=True, is_headline=True),
+    *(CpuKind(name, operation) for name, operation in READINGS.items()),
 )

@@ -7,14 +7,14 @@ from typing import Any, Final
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import Row
 from kfbench.measure.floor import FLOOR, floor
-from kfbench.measure.kinds.base import Block, Kernels, Kind, Plan, failed, sample_of
+from kfbench.measure.kinds.base import GridBlock, GridPlan, Kernels, Kind, sample_of
 from kfbench.measure.kinds.bytes import BytesSettings
 
 _CELL_S: Final = 4e-4
 _RECORD_NS: Final = 150  # generating a record and counting its values for the entropy
 
 
-class Floor(Kind):
+class FloorKind(Kind):
     name = "floor"
     section = "bytes"
     settings = BytesSettings
@@ -22,22 +22,18 @@ class Floor(Kind):
     rides_on = "bytes"
     is_verified = False
 
-    def cells_per_point(self, block: Block, settings: Any, codecs: int) -> int:
+    def cells_per_point(self, block: GridBlock, settings: Any, codecs: int) -> int:
         return 1
 
-    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+    def cells(self, cell: Cell, plan: GridPlan) -> Iterator[Cell]:
         """Yield one cell, without a codec."""
         extent = plan.extent(self.amount(plan.settings, "none"))
         yield replace(cell, formats=(FLOOR,), **extent._asdict())
 
-    def rows(self, cell: Cell) -> Iterator[Row]:
+    def rows_of_format(self, cell: Cell, name: str) -> Iterator[Row]:
         """Compute the floor from shapes. No payload is generated."""
-        try:
-            sample = sample_of(cell)
-            found = floor(sample.shapes, sample.bounds, sample.batch_fields)
-            yield {"format": FLOOR, "status": "ok"} | found.columns
-        except Exception as error:
-            yield failed(cell, FLOOR, error)
+        sample = sample_of(cell)
+        yield floor(sample.shapes, sample.bounds, sample.batch_fields).columns
 
     def estimate_s(self, cell: Cell) -> float:
         return _CELL_S + cell.records * _RECORD_NS * 1e-9
@@ -46,4 +42,4 @@ class Floor(Kind):
         return None
 
 
-KINDS: Final = (Floor(),)
+KINDS: Final = (FloorKind(),)

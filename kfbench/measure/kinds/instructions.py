@@ -15,21 +15,18 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.instructions import CountRequest, count_instructions, why_no_operation
 from kfbench.measure.kinds.base import (
-    Amount,
-    Block,
-    Costs,
+    CellCosts,
+    GridBlock,
     Kernels,
     Kind,
-    Target,
+    PathTarget,
+    Unavailable,
     encode_input,
-    failed,
-    illegal,
+    legal_input,
     sample_of,
-    skipped,
 )
 from kfbench.measure.kinds.broker import path_targets
 from kfbench.measure.paths import PATHS
-from kfbench.workloads import Sample
 
 _FORMAT_S: Final = 1.5  # making the records, switching callgrind on and off
 _SLOWER: Final = 50  # under callgrind
@@ -43,7 +40,7 @@ class InstructionSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
     codec_payload_bytes: int = 1 << 16
 
 
-class Instructions(Kind):
+class InstructionsKind(Kind):
     name = section = "instructions"
     settings = InstructionSettings
     columns = tuple(  # lists of two calls, for the first half of the batches and for all
@@ -60,16 +57,13 @@ class Instructions(Kind):
     meanings = {"operation": "any operation of the other kinds, sizes or a path"}
     has_targets = counts_operations = True
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         if block.operations == () and not block.paths:
             yield 'operations: measure = ["instructions"] needs operations or paths'
 
-    def targets(self, block: Block) -> list[Target]:
+    def targets(self, block: GridBlock) -> list[PathTarget]:
         operations = OPERATIONS if block.operations is None else block.operations
-        return [*(Target(operation, None) for operation in dict.fromkeys(operations)), *path_targets(block)]
-
-    def amount(self, settings: InstructionSettings, codec: str) -> Amount:
-        return Amount(settings.records, settings.payload_bytes if codec == "none" else settings.codec_payload_bytes)
+        return [*(PathTarget(operation, None) for operation in dict.fromkeys(operations)), *path_targets(block)]
 
     def rows(self, cell: Cell) -> Iterator[Row]:
         """Count the instructions of a cell's operation: once for the first half of its batches, and once for all.
@@ -77,13 +71,8 @@ class Instructions(Kind):
         What a record takes is the difference, divided by the records of the second half. What a call takes beside its
         records is the rest.
         """
-        try:
-            sample = sample_of(cell)
-        except Exception as error:
-            rows = {name: failed(cell, name, error) for name in cell.formats}
-        else:
-            rows = {name: skipped(name, reason) for name in cell.formats if (reason := _why_not(cell, name, sample))}
-        if names := [name for name in cell.formats if name not in rows]:
+        sources, rows = self.attempt(cell, partial(_countable, cell))
+        if sources:
             counted = CountRequest(operation=cell.path, make_source=partial(_source, cell), to=cell.to, seed=cell.seed)
             common: Row = {
                 "status": "ok",
@@ -91,22 +80,21 @@ class Instructions(Kind):
                 "batches": cell.batches,
                 "counted_records": [len(half.records) for half in counted.halves()],
             }
-            for name, found in count_instructions(counted, names).items():
-                if isinstance(found, LibraryEnded):
-                    rows[name] = skipped(name, str(found))
-                elif isinstance(found, Exception):
-                    rows[name] = failed(cell, name, found)
+            for name, found in count_instructions(counted, [*sources]).items():
+                if isinstance(found, Exception):
+                    error = Unavailable(str(found)) if isinstance(found, LibraryEnded) else found
+                    rows[name] = self.failures(cell, name, error)
                 else:
-                    columns = zip(CallCounts._fields, map(list, zip(*found, strict=True)), strict=True)
-                    rows[name] = {"format": name} | common | dict(columns)
-        (key,) = self.row_keys(cell)
-        yield from (key | rows[name] for name in cell.formats)
+                    columns = dict(zip(CallCounts._fields, map(list, zip(*found, strict=True)), strict=True))
+                    rows[name] = [{"format": name} | common | columns | key for key in self.row_keys(cell)]
+        for name in cell.formats:
+            yield from rows[name]
 
     def row_keys(self, cell: Cell) -> list[Row]:
         return [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
 
     def estimate_s(self, cell: Cell) -> float:
-        costs = Costs.of(cell)
+        costs = CellCosts.of(cell)
         calls = 1.5 * (COUNTED_CALLS + 1)  # a call for half of the records takes half as long
         return len(cell.formats) * (_FORMAT_S + calls * _SLOWER * (costs.codec_s + costs.plain_s))
 
@@ -122,15 +110,15 @@ def _source(cell: Cell) -> EncodeInput:
     return encode_input(cell, sample_of(cell))
 
 
-def _why_not(cell: Cell, name: str, sample: Sample) -> str | None:
-    """Return the reason why a format's operation cannot be counted with these records; None if it can."""
-    if reason := why_not_counted():
-        return reason
-    if cell.batches < 2:
-        return "one batch only: what a record takes is the difference of two counts"
-    if cell.path in PATHS:
-        return illegal(name, sample, cell.codec, cell.path, cell.to)
-    return illegal(name, sample, cell.codec) or why_no_operation(FORMATS[name], cell.path, cell.codec)
+def _countable(cell: Cell, name: str) -> EncodeInput:
+    """Return the cell's records. Raises Unavailable if the format's operation cannot be counted with them."""
+    one_batch = "one batch only: what a record takes is the difference of two counts" if cell.batches < 2 else None
+    if reason := why_not_counted() or one_batch:
+        raise Unavailable(reason)
+    source = legal_input(cell, name)
+    if cell.path not in PATHS and (reason := why_no_operation(FORMATS[name], cell.path, cell.codec)):
+        raise Unavailable(reason)
+    return source
 
 
-KINDS: Final = (Instructions(),)
+KINDS: Final = (InstructionsKind(),)

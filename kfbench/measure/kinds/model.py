@@ -11,7 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -22,11 +23,12 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS, Format
 from kfbench.measure.cell import Cell, block_records, workload_label
 from kfbench.measure.columns import INT64, Row, added, counts_text
-from kfbench.measure.kinds.base import Amount, Block, Kind, Plan, failed, illegal, sample_at, skipped
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.kinds.base import Amount, GridBlock, GridPlan, Kind, Unavailable, illegal, sample_at
 from kfbench.measure.verify import verify_records, verify_size
-from kfbench.records import Records, Shapes
+from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
-from kfbench.workloads.recorded.topics import NotFetched
+from kfbench.workloads.recorded import NotFetched
 
 FIRST_RECORDS: Final = 1 << 20
 _VERIFIED_RECORDS: Final = 2_048  # the number of records that are encoded to verify a cell
@@ -44,7 +46,7 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 @dataclass(kw_only=True)
-class Modelled:
+class ModelSums:
     """The total size in one format of all records that were added so far.
 
     cpu_ns, wall_ns: the time of `Format.size` only.
@@ -83,11 +85,11 @@ class Modelled:
         }
 
 
-def verify_model(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> None:
+def verify_model(fmt: Format, source: EncodeInput) -> None:
     """Raise Unverified unless encode writes batches of the computed sizes, and decode returns the same records."""
-    log = fmt.encode(records, bounds, batch_fields=batch_fields, lossy=True)
-    verify_records(fmt, records, bounds, batch_fields, log)
-    verify_size(fmt, records, bounds, batch_fields, log)
+    log = source.encode(fmt)
+    verify_records(fmt, source, log)
+    verify_size(fmt, source, log)
 
 
 def resident_bytes() -> int:
@@ -95,7 +97,7 @@ def resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-class Model(Kind):
+class ModelKind(Kind):
     name = section = "model"
     settings = ModelSettings
     columns = (
@@ -112,7 +114,7 @@ class Model(Kind):
     has_slices = True
     is_verified = False  # cells verify sizes themselves when they run
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         if set(block.codecs) != {"none"}:
             yield "codecs: the size model has no payload to compress"
         formats = [name for name in block.formats if name in FORMATS]
@@ -123,10 +125,10 @@ class Model(Kind):
         """Return the size of a plan's sample: cells have their own numbers of records."""
         return Amount(BLOCK_RECORDS, settings.records)
 
-    def cells_per_point(self, block: Block, settings: ModelSettings, codecs: int) -> int:
+    def cells_per_point(self, block: GridBlock, settings: ModelSettings, codecs: int) -> int:
         return -(-settings.records // max(settings.cell_records, BLOCK_RECORDS))
 
-    def cells(self, cell: Cell, plan: Plan) -> Iterator[Cell]:
+    def cells(self, cell: Cell, plan: GridPlan) -> Iterator[Cell]:
         """Divide the records of a workload into cells.
 
         Each cell has as many records as all cells before it together, so the cost is known at every doubling. A cell
@@ -156,19 +158,9 @@ class Model(Kind):
         About 65,536 records are generated at a time, so memory does not grow with their number. Some records are
         encoded first, to verify the computed sizes.
         """
-        (key,) = self.row_keys(cell)
-        models: dict[str, Modelled] = {}
         generate_ns, block_size = 0, block_records(cell.workload)
-        for name in cell.formats:
-            try:
-                if reason := illegal(name, sample_at(cell.workload, block_size, cell.seed), cell.codec):
-                    yield key | skipped(name, reason)
-                    continue
-                first = _first_records(cell.workload, cell.seed, cell.start, cell.records)
-                verify_model(FORMATS[name], first.records, first.bounds, first.batch_fields)
-                models[name] = Modelled(fmt=FORMATS[name])
-            except Exception as error:
-                yield key | failed(cell, name, error)
+        models, failures = self.attempt(cell, partial(_verified_model, cell))
+        yield from chain(*failures.values())
         try:
             end = cell.start + cell.records
             for start in range(cell.start, end, block_size):
@@ -179,8 +171,9 @@ class Model(Kind):
                 for model in models.values():
                     model.add(block.shapes, block.bounds, block.batch_fields)
         except Exception as error:
-            yield from (key | failed(cell, name, error) for name in models)
+            yield from (row for name in models for row in self.failures(cell, name, error))
             return
+        (key,) = self.row_keys(cell)
         common = key | {"status": "ok", "generate_ns": generate_ns, "resident_bytes": resident_bytes()}
         yield from (common | {"format": name} | model.columns for name, model in models.items())
 
@@ -189,6 +182,16 @@ class Model(Kind):
 
     def estimate_s(self, cell: Cell) -> float:
         return _CELL_S + cell.records * (_RECORD_NS + len(cell.formats) * _FORMAT_NS) * 1e-9
+
+
+def _verified_model(cell: Cell, name: str) -> ModelSums:
+    if reason := illegal(name, sample_at(cell.workload, block_records(cell.workload), cell.seed), cell.codec):
+        raise Unavailable(reason)
+    first = _first_records(cell.workload, cell.seed, cell.start, cell.records)
+    verify_model(
+        FORMATS[name], EncodeInput(records=first.records, bounds=first.bounds, batch_fields=first.batch_fields)
+    )
+    return ModelSums(fmt=FORMATS[name])
 
 
 @lru_cache(maxsize=1)
@@ -200,4 +203,4 @@ def _first_records(workload: Workload, seed: int, start: int, records: int) -> S
     return workload.generate(records=fitting, seed=seed, start=start)
 
 
-KINDS: Final = (Model(),)
+KINDS: Final = (ModelKind(),)

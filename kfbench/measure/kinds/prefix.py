@@ -15,10 +15,10 @@ from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import INT64, Row, added
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
-from kfbench.measure.kinds.base import Block, Costs, Kernels, failed, sample_of, times_of
+from kfbench.measure.kinds.base import CellCosts, GridBlock, Kernels, encode_input, sample_of, times_of
 from kfbench.measure.kinds.cpu import TimedKind
 from kfbench.measure.verify import Unverified, verify_metadata, verify_records
-from kfbench.tagged_fields import UVARINT_BYTES, get_uvarint
+from kfbench.varints import UVARINT_BYTES, get_uvarint
 
 ARMS: Final = 5
 _CELL_S: Final = 0.1
@@ -32,7 +32,7 @@ LOST: Final[Mapping[str, str]] = {
 }
 
 
-class Prefix(TimedKind):
+class PrefixKind(TimedKind):
     name = "prefix"
     columns = (
         added("compressed_bytes", INT64, "bytes", "compressed bytes that were read"),
@@ -47,33 +47,27 @@ class Prefix(TimedKind):
     }
     differ_in_a_round = ("operation", "arm")  # its arms are operations of one format
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         formats = [name for name in block.formats if name in FORMATS]
         if without := [name for name in formats if not has_prefix(FORMATS[name])]:
             yield f"formats: {without[0]} does not store headers first, so it has no prefix to read"
         if "none" in block.codecs:
             yield "codecs.none: prefix cells need a codec: they compare how much is decompressed"
 
-    def rows(self, cell: Cell) -> Iterator[Row]:
+    def rows_of_format(self, cell: Cell, name: str) -> Iterator[Row]:
         """Time reading only the prefix of each format's batches, and reading whole batches.
 
         The prefix has the offsets, times and lengths of a batch's records. Formats are timed separately, because the
         prefix of a format is compared with whole batches of the same format.
         """
-        for name in cell.formats:
-            try:
-                sample = sample_of(cell)
-                log = FORMATS[name].encode(sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields)
-                verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
-                sample_ns = cell.sample_us * 1_000
-                arms = measure_prefixes(FORMATS[name], log, cell.codec, rounds=cell.rounds, sample_ns=sample_ns)
-            except Exception as error:
-                yield failed(cell, name, error)
-                continue
-            yield from ({"format": name, "batches": len(log)} | row | times_of(cell, times) for row, times in arms)
+        fmt, source = FORMATS[name], encode_input(cell, sample_of(cell))
+        log = source.encode(fmt)
+        verify_records(fmt, source, log)
+        for row, times in measure_prefixes(fmt, log, cell.codec, rounds=cell.rounds, sample_ns=cell.sample_us * 1_000):
+            yield {"batches": len(log)} | row | times_of(cell, times)
 
     def estimate_s(self, cell: Cell) -> float:
-        costs = Costs.of(cell)
+        costs = CellCosts.of(cell)
         return _CELL_S + ARMS * len(cell.formats) * costs.rounds * max(costs.codec_s / 4, costs.sample_s)
 
     def kernels(self, cell: Cell) -> Kernels | None:
@@ -150,4 +144,4 @@ def _read(stream: Stream, size: int) -> bytes:
     return head[:size] + stream.read(size - len(head))
 
 
-KINDS: Final = (Prefix(),)
+KINDS: Final = (PrefixKind(),)

@@ -15,9 +15,8 @@ from kfbench.formats import BASE_FORMAT, FORMATS, PROPOSED, RESEARCH, SHIPPED
 from kfbench.layouts import NULL_LENGTH
 from kfbench.present import look
 from kfbench.present.calculator import rules
-from kfbench.present.compact import compact_script
 from kfbench.present.names import NEW, in_order
-from kfbench.present.page import TEMPLATES
+from kfbench.present.page import TEMPLATES, compact_script
 from kfbench.present.table import slug
 
 SCRIPTS: Final = ("sizes.js", "settings.js", "measured.js", "explorer.js")  # after words.js and line.js
@@ -61,7 +60,7 @@ class Content:
         sets: the sets of formats that a reader can choose from, by name. The first set is shown first.
         first: the settings of a page whose address has none. The others are those of FIRST.
         operations: the operations with CPU times.
-        month: the assumptions of a month's bill, see `kfbench.migration.bills.month_facts`.
+        month: the assumptions of a month's bill, see `kfbench.money.month_facts`.
         is_sampled: the bytes under a codec were estimated from a sample.
         runs: machine and noise of each run of `cells`, in words. The workloads are of the last one.
     """

@@ -90,7 +90,7 @@ window.kfbench.measured = (() => {
     return {ratio: ratio / 1000, low: (ratio + below) / 1000, high: (ratio + above) / 1000, run};
   }
 
-  /** The month's cost in US$ of bytes that are produced per second, as in `kfbench.whatif.month`. */
+  /** The month's cost in US$ of bytes that are produced per second, as in `kfbench.money.month`. */
   function bill(bytesPerSecond) {
     const aDay = bytesPerSecond * 86400, produced = aDay * month.days, copies = produced * (month.replication - 1);
     const network = produced + copies + copies + produced * month.fan_out;

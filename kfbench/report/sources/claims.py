@@ -12,13 +12,13 @@ from typing import Final
 import msgspec
 import pandas as pd
 
-from kfbench.claims import documents
+from kfbench.claims import DOCUMENTS, table
 from kfbench.migration import plans
-from kfbench.present.arms import Arm, ties, work_words
+from kfbench.present.arms import StoredArm, ties, work_words
 from kfbench.present.names import MAIN
 from kfbench.present.rows import Runs
 from kfbench.present.table import listed, number
-from kfbench.report.sources.broker import APPEND, Broker
+from kfbench.report.sources.broker import APPEND, BrokerArms
 from kfbench.report.sources.migration import break_evens
 from kfbench.text import number_range
 
@@ -36,7 +36,7 @@ def claims(_: Runs) -> pd.DataFrame:
 
     differs: 1 if the published figure is wrong, else 0.
     """
-    checked = [documents.table(name) for name in documents.CLAIMS]
+    checked = [table(name) for name in DOCUMENTS]
     rows = [
         (
             each.name,
@@ -54,7 +54,7 @@ def claims(_: Runs) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BrokerClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A sentence of a proposal about a broker.
 
     measured: the text with the measured numbers. by_construction: the path does so by design, and is verified.
@@ -70,8 +70,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def broker_claims(runs: Runs) -> pd.DataFrame:
     """Return the claims about a broker with the measured numbers over all workloads and codecs, and the verdicts."""
     text = files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")
-    texts = msgspec.convert(tomllib.loads(text), dict[str, Claim])
-    broker, found = Broker(runs.own), []
+    texts = msgspec.convert(tomllib.loads(text), dict[str, BrokerClaim])
+    broker, found = BrokerArms(runs.own), []
     for name, claim in texts.items() if broker.one_host else ():
         numbers, truths = CHECKS[name](broker)
         if truths:
@@ -94,41 +94,41 @@ def _span(values: Iterable[float], digits: int = 2) -> str:
     return number_range(known, f",.{digits}f") if known else ""
 
 
-def _per_record(arms: Sequence[Arm], name: str) -> str:
+def _per_record(arms: Sequence[StoredArm], name: str) -> str:
     return _span((getattr(arm, name) / arm.records for arm in arms), 1)
 
 
-def _growth(arm: Arm) -> float:
+def _growth(arm: StoredArm) -> float:
     return arm.size_bytes / arm.source_bytes
 
 
-def _work(arms: Sequence[Arm]) -> dict[str, object]:
+def _work(arms: Sequence[StoredArm]) -> dict[str, object]:
     """Return what happens to the batches, and the bytes that are written for each of them."""
     batches = [sum(count for name in BATCHES if (count := getattr(arm, name)) > 0) for arm in arms]
     written = [arm.written_bytes / count if count else 0.0 for arm, count in zip(arms, batches, strict=True)]
     return {"work": listed(list(dict.fromkeys(map(work_words, arms)))), "written": _span(written, 0)}
 
 
-def _unpacked(arms: Sequence[Arm]) -> Found:
+def _unpacked(arms: Sequence[StoredArm]) -> Found:
     """Return the bytes that are decompressed and recompressed. It is true if there are none."""
     numbers = {name: _per_record(arms, f"{name}_bytes") for name in ("decompressed", "recompressed")}
     return {**numbers}, [arm.decompressed_bytes == arm.recompressed_bytes == 0 for arm in arms]
 
 
-def _cheaper(broker: Broker, name: str, base: str) -> Found:
+def _cheaper(broker: BrokerArms, name: str, base: str) -> Found:
     """Compare the CPU time of appends. It is true where it is less, beyond the noise of a base against itself."""
     ratios = [broker.ratio(new, old) for new, old in broker.against(name, base)]
     truths = [ratio.high < 1 and not ties(ratio, broker.noise) for ratio in ratios]
     return {"ratio": _span(ratio.median for ratio in ratios)}, truths
 
 
-def _kip31_bytes(broker: Broker) -> Found:
+def _kip31_bytes(broker: BrokerArms) -> Found:
     new, old = (broker.of((name,), APPEND, packed=True) for name in (V1, V0))
     numbers = {"new": _per_record(new, "recompressed_bytes"), "old": _per_record(old, "recompressed_bytes")}
     return {**numbers}, [arm.recompressed_bytes == 0 for arm in new]
 
 
-def _kip31_zero_copy(broker: Broker) -> Found:
+def _kip31_zero_copy(broker: BrokerArms) -> Found:
     arms = broker.of((), "fetch")
     touched = [arm.written_bytes + arm.decompressed_bytes for arm in arms]
     truths = [work_words(arm) == "zero-copy" for arm in arms]
@@ -136,12 +136,12 @@ def _kip31_zero_copy(broker: Broker) -> Found:
     return {**numbers}, [truth and not count for truth, count in zip(truths, touched, strict=True)]
 
 
-def _enriched_mirror(broker: Broker) -> Found:
+def _enriched_mirror(broker: BrokerArms) -> Found:
     numbers, truths = _unpacked(broker.of(ENRICHED, "mirror-look", packed=True))
     return {**numbers, "v2": _per_record(broker.of((V2,), "mirror-look", packed=True), "decompressed_bytes")}, truths
 
 
-def _enriched_merge(broker: Broker) -> Found:
+def _enriched_merge(broker: BrokerArms) -> Found:
     """Check logs with merged message sets only."""
     arms = [arm for arm in broker.of(ENRICHED, "compact-merge", packed=True) if arm.batches_rewritten > 0]
     numbers, truths = _unpacked(arms)
@@ -149,36 +149,36 @@ def _enriched_merge(broker: Broker) -> Found:
     return {**numbers, "growth": _span(map(_growth, arms)), "ns": ns}, truths
 
 
-def _enriched_expire(broker: Broker) -> Found:
+def _enriched_expire(broker: BrokerArms) -> Found:
     arms = broker.of((), "expire")
     pairs = [(arm, head) for arm in arms if (head := broker.find(arm, "expire-head", arm.format))]
     numbers = {"segment": _span(_growth(arm) for arm, _ in pairs), "head": _span(_growth(head) for _, head in pairs)}
     return {**numbers}, [head.size_bytes < arm.size_bytes for arm, head in pairs]
 
 
-def _kip98_in_place(broker: Broker) -> Found:
+def _kip98_in_place(broker: BrokerArms) -> Found:
     arms = broker.of((V2,), APPEND, "append-time")
     return _work(arms), [work_words(arm) == "in place" for arm in arms]
 
 
-def _kip98_fixed(broker: Broker) -> Found:
+def _kip98_fixed(broker: BrokerArms) -> Found:
     """Check the claim on v3, whose header has a variable size. It is true if bytes after the header have moved."""
     arms = broker.of((V3,), "append-time")
     return _work(arms), [arm.batches_shifted > 0 for arm in arms]
 
 
-def _kip931_whole(broker: Broker) -> Found:
+def _kip931_whole(broker: BrokerArms) -> Found:
     arms = broker.of((V2,), APPEND, packed=True)
     return {"decompressed": _per_record(arms, "decompressed_bytes")}, [arm.decompressed_bytes > 0 for arm in arms]
 
 
-def _kip931_prefix(broker: Broker) -> Found:
+def _kip931_prefix(broker: BrokerArms) -> Found:
     pairs = [pair for pair in broker.against(FIRST, V2) if pair[1].decompressed_bytes]
     shares = [new.decompressed_bytes / old.decompressed_bytes for new, old in pairs]
     return {"share": _span(shares)}, [share < 1 for share in shares]
 
 
-def _kip724_down(broker: Broker) -> Found:
+def _kip724_down(broker: BrokerArms) -> Found:
     """Compare conversions down and up. They were timed in different rounds, so the ratio must be beyond the noise."""
     up = {(arm.cell_id, arm.with_codec): arm for arm in broker.conversions(V1, V2)}
     down = [arm for arm in broker.conversions(V2, V1) if (arm.cell_id, arm.with_codec) in up]
@@ -188,24 +188,24 @@ def _kip724_down(broker: Broker) -> Found:
     return {"ratio": _span(ratios), "memory": _span(memory)}, [ratio > equal for ratio in ratios]
 
 
-def _kip724_scan(broker: Broker) -> Found:
+def _kip724_scan(broker: BrokerArms) -> Found:
     arms = broker.of(MAIN, "fetch-scan")
     read = [arm.read_bytes / arm.batches_untouched for arm in arms]
     ns = min((arm.ns_per_record * arm.records / arm.batches_untouched for arm in arms), default=0.0)
     return {"read": _span(read, 0), "ns": number(ns, 0)}, [each > 0 for each in read]
 
 
-def _kip724_blind(broker: Broker) -> Found:
+def _kip724_blind(broker: BrokerArms) -> Found:
     read = [arm.read_bytes for arm in broker.of(MAIN, "fetch")]
     return {"read": _span(read, 0)}, [not each for each in read]
 
 
-def _kip724_single(broker: Broker) -> Found:
+def _kip724_single(broker: BrokerArms) -> Found:
     arms = [arm for name in (V0, V1) for arm in broker.conversions(name, V2) if arm.codec == "none"]
     return {"growth": _span(map(_growth, arms))}, [_growth(arm) > 1 for arm in arms]
 
 
-def _kip931_discarded(broker: Broker) -> Found:
+def _kip931_discarded(broker: BrokerArms) -> Found:
     found = [each for _, each in break_evens(broker, plans.find(V3)) if not isinstance(each, str)]
     shares = [100 * each.share for each in found if each.pays == "below" and each.share is not None]
     share = _span(shares, 0 if min(shares) >= 10 else 1) if shares else "–"
@@ -213,7 +213,7 @@ def _kip931_discarded(broker: Broker) -> Found:
     return {"share": share, "below": len(shares), "always": sum(always), "cases": len(found)}, always
 
 
-CHECKS: Final[Mapping[str, Callable[[Broker], Found]]] = {
+CHECKS: Final[Mapping[str, Callable[[BrokerArms], Found]]] = {
     "kip31_bytes": _kip31_bytes,
     "kip31_cpu": lambda broker: _cheaper(broker, V1, V0),
     "kip31_zero_copy": _kip31_zero_copy,

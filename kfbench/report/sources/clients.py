@@ -36,9 +36,9 @@ from kfbench.present.table import Interval
 def peers(_: Runs) -> pd.DataFrame:
     """Return the CPU time of each implementation, operation, format and size of batch and value.
 
-    Columns: ns per record; to_ours, to_fastest: ratios; rank: by the mean of
-    to_fastest over all sizes in v2; role: "ours", "limit" or "other"; other_threads: CPU time
-    of the process's other threads, as a share of the timed thread's. The limit has no rank, and is not the fastest.
+    ns: per record. to_ours, to_fastest: ratios. rank: by the mean of to_fastest over all sizes in v2.
+    role: "ours", "limit" or "other". The limit has no rank, and is not the fastest.
+    other_threads: CPU time of the process's other threads, as a share of the timed thread's.
     The frame's attribute `manifest` says when and where they were measured.
     """
     found = load_peers()

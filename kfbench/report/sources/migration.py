@@ -13,12 +13,13 @@ import pandas as pd
 from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.measure.cpu import paired_ratio
 from kfbench.migration import bills, plans
-from kfbench.migration.bills import BreakEven, Cost, Costs, Prices, Traffic
+from kfbench.migration.bills import BreakEven, Cost, Costs
 from kfbench.migration.plans import Operation, Plan
-from kfbench.present.arms import Arm
+from kfbench.money import Prices, Traffic
+from kfbench.present.arms import StoredArm
 from kfbench.present.rows import Runs
 from kfbench.present.table import Interval, number
-from kfbench.report.sources.broker import APPEND, CONVERSION, Broker
+from kfbench.report.sources.broker import APPEND, CONVERSION, BrokerArms
 
 TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()
@@ -37,7 +38,7 @@ LOADS: Final = [
 BREAK_EVENS: Final = ["plan", "batch_size", "with_codec", "share", "pays", "without", "with_all"]
 
 
-def costs_of(broker: Broker, plan: Plan, at: Arm) -> Costs:
+def costs_of(broker: BrokerArms, plan: Plan, at: StoredArm) -> Costs:
     """Return the measured costs of a plan's operations on the workload and codec of a measurement.
 
     Raises IllegalCombination if the plan cannot use the codec.
@@ -66,9 +67,9 @@ def _cost(times: Any, source_bytes: float, target_bytes: float) -> Cost:
     return Cost(source_bytes=int(source_bytes), target_bytes=int(target_bytes), cpu_ns=cpu_ns, span_ns=(low, high))
 
 
-def break_evens(broker: Broker, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
+def break_evens(broker: BrokerArms, plan: Plan) -> list[tuple[StoredArm, BreakEven | str]]:
     """Return the break-even of each workload and codec, or the reason for none."""
-    found: list[tuple[Arm, BreakEven | str]] = []
+    found: list[tuple[StoredArm, BreakEven | str]] = []
     for arm in broker.cells():
         try:
             found.append((arm, bills.break_even(plan, costs_of(broker, plan, arm), TRAFFIC, PRICES)))
@@ -86,7 +87,7 @@ def migration(runs: Runs) -> pd.DataFrame:
 
     A phase that refuses any client has no bill, because refused data is no saving. Runs of several hosts have no rows.
     """
-    broker, found = Broker(runs.own), []
+    broker, found = BrokerArms(runs.own), []
     for plan in plans.PLANS.values() if broker.one_host else ():
         for arm in broker.cells():
             at = {"plan": plan.name, "batch_size": arm.point["batch_size"], "with_codec": arm.with_codec}
@@ -111,7 +112,7 @@ def _numbers(load: bills.Load) -> dict[str, float | None]:
         "zero_copy": None if share is None else 100 * share,
         "refused_produced": 100 * load.refused_produced,
         "refused_fetched": 100 * load.refused_fetched,
-        "bill": None if load.refuses else bills.bill(load, TRAFFIC, PRICES).total * GIB_IN_TIB,
+        "bill": None if load.refuses else load.bill(TRAFFIC, PRICES).total * GIB_IN_TIB,
     }
 
 
@@ -120,7 +121,7 @@ def migration_break_even(runs: Runs) -> pd.DataFrame:
 
     For the interval, all CPU times are taken at the same end of their intervals.
     """
-    broker, found = Broker(runs.own), []
+    broker, found = BrokerArms(runs.own), []
     for plan in plans.PLANS.values() if broker.one_host else ():
         for arm, each in break_evens(broker, plan):
             at = {"plan": plan.name, "batch_size": arm.point["batch_size"], "with_codec": arm.with_codec}
@@ -138,7 +139,7 @@ def migration_break_even(runs: Runs) -> pd.DataFrame:
 
 def migration_curve(runs: Runs) -> pd.DataFrame:
     """Return what a plan saves in US$ per TiB by the share of old consumers in percent, in which a bill is linear."""
-    broker, found = Broker(runs.own), []
+    broker, found = BrokerArms(runs.own), []
     for plan in plans.PLANS.values() if broker.one_host else ():
         for arm, each in break_evens(broker, plan):
             if isinstance(each, str):

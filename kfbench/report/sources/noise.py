@@ -1,4 +1,4 @@
-"""How far a run's CPU ratios are from the truth where it is known, and the checks that its manifest has.
+"""The error of a run's CPU ratios where the truth is known, and the checks that its manifest has.
 
 v2 against itself (A/A) is 1. So is each format with v2's checksum on records that consist almost only of payload.
 """
@@ -36,7 +36,7 @@ def to_base(rows: Rows, where: Mapping[str, Any], base: Mapping[str, Any]) -> pd
         return arms.assign(ratio=None).iloc[:0]
     places = rows.bases(arms, where, base)
     ratios = [
-        None if place is None else rows.paired(arm, bases.iloc[place])
+        None if place is None else rows.time_ratio(arm, bases.iloc[place])
         for (_, arm), place in zip(arms.iterrows(), places, strict=True)
     ]
     return arms.assign(ratio=pd.Series(ratios, index=arms.index, dtype=object))[[each is not None for each in ratios]]

@@ -5,7 +5,7 @@ default variants of its workloads, each with the same weight. A format has a num
 have one. A format that loses a field of the records has numbers, but cannot win.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any, Final
@@ -15,12 +15,11 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.present.arms import Arm, paired
+from kfbench.present.arms import StoredArm, time_ratio
 from kfbench.present.names import HEADERS_FIRST, MAIN, in_order, lacking
 from kfbench.present.rows import NULL, Rows, Runs
 from kfbench.present.table import Interval, listed
 from kfbench.report.sources.noise import RESIDENT
-from kfbench.report.sources.winners import smallest
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
@@ -31,6 +30,7 @@ CLASS_ORDER: Final = (
 )  # fmt: skip
 NONE, APPEND = "none", "append"
 TIMED: Final = (*OPERATIONS, APPEND)
+TIE: Final = 0.01  # sizes within one percent of each other are a tie
 LIMITED: Final = "†"  # marks a winner that cannot carry everything that v2 can
 PLAIN: Final[Mapping[str, Any]] = {
     "population": "named", "variant": DEFAULT, "batch_size": NULL, "research": False,
@@ -42,7 +42,7 @@ Ratios = Mapping[tuple[str, str, str], Interval]  # (workload, operation, format
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class WorkloadSizes:
     """The bytes of each format on one workload. of: format -> bytes per record. lost: those that lose a field."""
 
     of: Mapping[str, float]
@@ -72,14 +72,14 @@ def verdict(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(found, columns=COLUMNS)
 
 
-def _sizes(rows: Rows) -> dict[str, dict[str, Sizes]]:
+def _sizes(rows: Rows) -> dict[str, dict[str, WorkloadSizes]]:
     """Return codec -> workload -> its sizes. No codec comes first, workloads are sorted by name."""
-    cells: dict[tuple[bool, str, str], dict[str, Arm]] = {}
+    cells: dict[tuple[bool, str, str], dict[str, StoredArm]] = {}
     for arm in rows.typed({**PLAIN, "kind": "bytes", "codec": [NONE, "zstd"]}):
         cells.setdefault((arm.with_codec != NONE, arm.with_codec, arm.workload), {})[arm.format] = arm
-    found: dict[str, dict[str, Sizes]] = {}
+    found: dict[str, dict[str, WorkloadSizes]] = {}
     for (_, codec, workload), by in sorted(cells.items()):
-        found.setdefault(codec, {})[workload] = Sizes(
+        found.setdefault(codec, {})[workload] = WorkloadSizes(
             of={name: by[name].size_bytes / by[name].records for name in in_order(by)},
             lost=frozenset(name for name, arm in by.items() if arm.lost),
         )
@@ -100,11 +100,11 @@ def _ratios(rows: Rows) -> Ratios:
     for arm in arms:
         base = bases.get((arm.cell_id, arm.operation))
         if base is not None and len(arm.cpu_ns) == len(base.cpu_ns):
-            found[arm.workload, arm.operation, arm.format] = paired(arm, base)
+            found[arm.workload, arm.operation, arm.format] = time_ratio(arm, base)
     return found
 
 
-def _rows(of: Mapping[str, Sizes], ratios: Ratios) -> Iterator[dict[str, Any]]:
+def _rows(of: Mapping[str, WorkloadSizes], ratios: Ratios) -> Iterator[dict[str, Any]]:
     """Yield the row of each format of a class under a codec. of: workload -> its sizes."""
     members = list(of.values())
     formats = [name for name in members[0].of if all(name in each.of for each in members)]
@@ -124,12 +124,28 @@ def _rows(of: Mapping[str, Sizes], ratios: Ratios) -> Iterator[dict[str, Any]]:
         for operation in TIMED:
             times = [ratios.get((workload, operation, name)) for workload in of]
             known = [time for time in times if time is not None]
-            mean = joined(known) if known and len(known) == len(times) else None
+            mean = mean_ratio(known) if known and len(known) == len(times) else None
             row[operation] = 1.0 if name == BASE_FORMAT and mean else mean
         yield row
 
 
-def joined(ratios: Sequence[Interval]) -> Interval:
+def smallest(sizes: Mapping[str, float], lossy: Collection[str]) -> list[str]:
+    """Return the smallest format that loses nothing, then the formats that lose nothing and are at most TIE larger.
+
+    Empty unless v2 and another format lose nothing, because otherwise nothing can be compared.
+
+    Args:
+        sizes: format -> bytes per record.
+        lossy: the formats that lose a field of these records.
+    """
+    whole = {name: size for name, size in sizes.items() if name not in lossy}
+    if BASE_FORMAT not in whole or len(whole) < 2:
+        return []
+    least = min(whole, key=lambda name: whole[name])
+    return [least, *(name for name, size in whole.items() if name != least and size <= whole[least] * (1 + TIE))]
+
+
+def mean_ratio(ratios: Sequence[Interval]) -> Interval:
     """Return the geometric mean of the workloads' ratios, with its interval.
 
     On a log scale, the half-widths of each side are added in quadrature and divided by their number. A bootstrap is

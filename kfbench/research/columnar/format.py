@@ -48,10 +48,9 @@ from kfbench.codecs import Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, Assignment, BrokerFields, Flags
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.format import shapes_of
-from kfbench.formats.base.reading import Index, Part, Reading
-from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
+from kfbench.formats.base.damage import BatchDamage, OnError
+from kfbench.formats.base.format import EncodeResult, Format, PlainBatches, shapes_of
+from kfbench.formats.base.reading import Index, Reading, ReadScope
 from kfbench.kernels.broker import request_checks
 from kfbench.records import Records, Shapes
 from kfbench.research.columnar.kernels import (
@@ -120,7 +119,7 @@ class ColumnarAppending(Appending):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ColumnarFormat(SealedFormat):
+class ColumnarFormat(Format):
     name: str = "columnar"
     magic: int = batch_header.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
@@ -145,10 +144,12 @@ class ColumnarFormat(SealedFormat):
             + shapes.payload_bytes
         )
 
-    def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
+    def _encode(
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches
+    ) -> EncodeResult:
         scratch = _scratch(records.shapes, bounds)
         encode = writing.encode_with_headers if records.shapes.has_headers else writing.encode
-        return Outcome(*encode(records.columns, bounds, fields.rows, codec, scratch, *plain))
+        return EncodeResult(*encode(records.columns, bounds, fields.rows, codec, scratch, *plain))
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         self._measure(records, bounds, fields, out, NO_PARTS)
@@ -170,17 +171,11 @@ class ColumnarFormat(SealedFormat):
         writing.sizes_with_headers(records.columns, bounds, fields.rows, scratch, room, out, parts)
 
     def _read(
-        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: ReadScope, check_crcs: bool
     ) -> Reading:
         read = ColumnarReading(data, positions, on_error, allowance, check_crcs)
         read.read(part)
         return read
-
-    def compressed_starts(self, data: Bytes, positions: Int64, allowance: Allowance) -> Int64:
-        read = ColumnarReading(data, positions, "raise", allowance, check_crcs=False)
-        read.read("columns")
-        read.damage.errors()
-        return read.bodies
 
     def _fetch(
         self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
@@ -189,7 +184,7 @@ class ColumnarFormat(SealedFormat):
         reading.fetch(data, positions, indices, *most, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
-        damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
+        damage, counts = BatchDamage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
         most = allowance.limits.batch_records, allowance.log_records
         records, *_ = reading.survey(data, positions, *most, False, counts, damage.state)
         room = records + columns.GROUP  # kernels write whole groups

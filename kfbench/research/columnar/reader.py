@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance
-from kfbench.formats.base.damage import Bodies, Damage, OnError
-from kfbench.formats.base.reading import NO_HEADERS, Index, Part, Reading, header_room
+from kfbench.formats.base.damage import BatchDamage, Bodies, OnError
+from kfbench.formats.base.reading import NO_HEADERS, Index, Reading, ReadScope, header_room
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 from kfbench.research.columnar.kernels import (
@@ -30,7 +30,7 @@ class ColumnarReading(Reading):
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, check_crcs: bool = True
     ) -> None:
         self.data, self.positions, self.allowance, self.check_crcs = data, positions, allowance, check_crcs
-        self.damage = Damage(positions, on_error)
+        self.damage = BatchDamage(positions, on_error)
         batches = len(positions) - 1
         self.counts = np.empty(batches, np.int64)
         records, largest, self.two_clocks, self.any_headers = reading.survey(
@@ -62,7 +62,7 @@ class ColumnarReading(Reading):
             self.bounds,
         )  # fmt: skip
 
-    def read(self, part: Part) -> None:
+    def read(self, part: ReadScope) -> None:
         """Read offsets, timestamps and lengths, and for a part beyond "metadata" the other columns or everything.
 
         Columns are read first, so that the payload of a batch with damaged columns is not decompressed. "columns" is

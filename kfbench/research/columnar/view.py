@@ -25,7 +25,7 @@ OWN: Final = 0  # batch size 0 means: the batches that the workload defines
 _CELL: Final = ["what", "with_codec", "label", "batch"]
 
 
-class Cell(NamedTuple):
+class WorkloadArms(NamedTuple):
     """The arms of a workload setting under one codec. what: "bytes" or the operation."""
 
     what: str
@@ -60,7 +60,7 @@ def columnar_bytes(runs: Runs) -> pd.DataFrame:
 def columnar_times(runs: Runs) -> pd.DataFrame:
     """Return CPU times relative to v2, round by round, by workload, batches, codec, operation and format."""
     found = [
-        (*cell.words, cell.what, name, runs.own.paired(cell.arms[name], cell.arms[BASE_FORMAT]))
+        (*cell.words, cell.what, name, runs.own.time_ratio(cell.arms[name], cell.arms[BASE_FORMAT]))
         for cell in _cells(runs.own, TIMED)
         for name in (NAME, NEW, HEADERS_FIRST)
         if name in cell.arms
@@ -85,7 +85,7 @@ def columnar_loss_counts(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["what", "other", "lost", "cells"])
 
 
-def _cells(rows: Rows, kinds: Sequence[str]) -> list[Cell]:
+def _cells(rows: Rows, kinds: Sequence[str]) -> list[WorkloadArms]:
     """Return the cells of named workloads that have columnar and v2, sorted by operation, codec, workload and batch."""
     arms = rows.arms({"kind": list(kinds), "population": "named", "arm": "any"})
     arms = arms[arms["cell_id"].isin(arms.loc[arms["format"] == NAME, "cell_id"])]
@@ -96,7 +96,7 @@ def _cells(rows: Rows, kinds: Sequence[str]) -> list[Cell]:
         names = of["format"].where(of["arm"].fillna("") != AA, AA)
         by = dict(zip(names, (row for _, row in of.iterrows()), strict=True))
         if {NAME, BASE_FORMAT} <= by.keys():
-            found.append(Cell(str(what), str(codec), str(label), int(batch), by))
+            found.append(WorkloadArms(str(what), str(codec), str(label), int(batch), by))
     place = {what: i for i, what in enumerate(ORDER)}
     return sorted(
         found,
@@ -107,7 +107,7 @@ def _cells(rows: Rows, kinds: Sequence[str]) -> list[Cell]:
     )  # fmt: skip
 
 
-def _compared(rows: Rows) -> Iterator[tuple[Cell, str, float | Interval, bool]]:
+def _compared(rows: Rows) -> Iterator[tuple[WorkloadArms, str, float | Interval, bool]]:
     """Yield columnar relative to each other format of each cell, and whether columnar takes more."""
     cells = _cells(rows, [BYTES, *TIMED])
     noise = _noise(rows, cells)
@@ -117,16 +117,16 @@ def _compared(rows: Rows) -> Iterator[tuple[Cell, str, float | Interval, bool]]:
                 size = cell.size_ratio(NAME, other)
                 yield cell, other, size, size > 1
             else:
-                time = rows.paired(cell.arms[NAME], cell.arms[other])
+                time = rows.time_ratio(cell.arms[NAME], cell.arms[other])
                 yield cell, other, time, time.median > 1 and not ties(time, noise.get(cell.what))
 
 
-def _noise(rows: Rows, cells: Sequence[Cell]) -> dict[str, Band]:
+def _noise(rows: Rows, cells: Sequence[WorkloadArms]) -> dict[str, Band]:
     """Return the middle 95 % of the ratios of v2 to itself (A/A), by operation."""
     again: dict[str, list[float]] = {}
     for cell in cells:
         if AA in cell.arms:
-            again.setdefault(cell.what, []).append(rows.paired(cell.arms[AA], cell.arms[BASE_FORMAT]).median)
+            again.setdefault(cell.what, []).append(rows.time_ratio(cell.arms[AA], cell.arms[BASE_FORMAT]).median)
     return {what: band for what, medians in again.items() if (band := middle_95(medians)) is not None}
 
 

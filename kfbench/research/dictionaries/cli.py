@@ -5,11 +5,10 @@ from typing import Annotated, Final
 
 import typer
 
-from kfbench.cli.damage import fail_on_damage
 from kfbench.cli.options import AsJson, ColumnOptions, check_names, check_new_file, with_option_groups
-from kfbench.cli.output import print_json, print_result, write_whole
-from kfbench.dictionary_sizes import SIZE_BYTES
+from kfbench.cli.output import fail_on_damage, print_json, print_result, write_whole
 from kfbench.errors import KfbenchError
+from kfbench.limits import SIZE_BYTES
 from kfbench.plugins import Command
 
 TRAIN_BYTES: Final = 4 << 20  # of keys, values and headers; more makes dictionaries hardly better

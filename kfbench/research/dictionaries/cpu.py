@@ -17,13 +17,13 @@ from kfbench.measure.columns import Row
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.verify import Unverified
-from kfbench.research.dictionaries.sizes import make_dictionary, split_topic, trained
+from kfbench.research.dictionaries.sizes import make_dictionary, split_topic, trainer
 
 Operation = Literal["compress", "decompress"]
 DICTIONARY_OPERATIONS: Final[tuple[Operation, ...]] = ("compress", "decompress")
 
 
-class TimedArm(NamedTuple):
+class DictionaryArm(NamedTuple):
     """The samples of one arm. columns: its columns of the result table."""
 
     columns: Row
@@ -40,7 +40,7 @@ def measure_codecs(
     live: Sequence[int],
     rounds: int,
     sample_ns: int,
-) -> Iterator[TimedArm]:
+) -> Iterator[DictionaryArm]:
     """Time the codec on the batches behind the split, plain and with a dictionary of each size. Calls alternate.
 
     With several live dictionaries, batch i uses dictionary i modulo their number. They have the same size and nearly
@@ -48,7 +48,7 @@ def measure_codecs(
     the frame of codec 5 without a dictionary. Raises Unverified, InvalidDictionary, IllegalCombination.
     """
     level, first = source.level, int(split_topic(source.bounds, share, 1)[0])
-    made = {size: make_dictionary(source, fmt, first, training_batch, trained(size)) for size in sizes_bytes}
+    made = {size: make_dictionary(source, fmt, first, training_batch, trainer(size)) for size in sizes_bytes}
     rest = source.behind(first)
     plain, counts = fmt.plain_bodies(rest.records, rest.bounds), np.diff(rest.bounds).tolist()
     kept_bytes = FRAMES.most_bytes
@@ -76,9 +76,9 @@ def measure_codecs(
                     warm_up(arm)
                 found = measure(arms, 0, rounds, sample_ns)
                 for (columns, users), samples in zip(codecs, found, strict=True):
-                    compressed_bytes = sum(map(len, _compressed(users, bodies, level)))
+                    compressed_bytes = sum(map(len, _compress_all(users, bodies, level)))
                     row = common | {"operation": operation, "compressed_bytes": compressed_bytes}
-                    yield TimedArm(row | columns, samples)
+                    yield DictionaryArm(row | columns, samples)
             FRAMES.clear()
     finally:
         FRAMES.most_bytes = kept_bytes
@@ -93,13 +93,13 @@ def _copies(dictionary: Dictionary, count: int) -> list[Dictionary]:
     return [dictionary, *(Dictionary(number=dictionary.number, data=data) for data in others)]
 
 
-def _compressed(users: Sequence[Codec], bodies: Sequence[bytes], level: int | None) -> list[bytes]:
+def _compress_all(users: Sequence[Codec], bodies: Sequence[bytes], level: int | None) -> list[bytes]:
     return [codec.compress(body, level) for codec, body in zip(cycle(users), bodies, strict=False)]
 
 
 def _arm(operation: Operation, users: Sequence[Codec], bodies: Sequence[bytes], level: int | None) -> Arm:
     """Return the call that compresses or decompresses all batches, one after another."""
-    pairs = list(zip(cycle(users), bodies, _compressed(users, bodies, level), strict=False))
+    pairs = list(zip(cycle(users), bodies, _compress_all(users, bodies, level), strict=False))
     compressing = [(codec.compress, body) for codec, body, _ in pairs]
     decompressing = [(codec.decompress, payload) for codec, _, payload in pairs]
 

@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from kfbench.batches import NO_FIELDS
 from kfbench.codecs.dictionary import MOST_BYTES
-from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import FORMATS
+from kfbench.limits import SIZE_BYTES
 from kfbench.log.segment import join_records
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import INT32, INT64, TEXT, Row, added
 from kfbench.measure.kinds.base import (
-    Block,
-    Costs,
+    CellCosts,
+    GridBlock,
+    GridPlan,
     Kind,
-    Plan,
     RemovedKind,
     encode_input,
     error_text,
@@ -33,7 +33,7 @@ from kfbench.measure.kinds.base import (
 from kfbench.research.dictionaries.cpu import DICTIONARY_OPERATIONS, measure_codecs
 from kfbench.research.dictionaries.sizes import measure_dictionaries
 from kfbench.workloads import Sample
-from kfbench.workloads.recorded.topics import TOPICS
+from kfbench.workloads.recorded import TOPICS
 
 # Fitted to a run of the profile `dictionary` of 2026-11-25, on two cores of an AMD EPYC.
 _CELL_S: Final = 0.05
@@ -78,7 +78,7 @@ _COLUMNS: Final = (
         "",
         "none: without a codec; plain: the codec alone; lean: zstd in codec 5's frame without a dictionary; "
         "trained: a trained dictionary; raw: the newest 8 KiB before the split as dictionary; policy: dictionaries "
-        "that the policy of docs/dictionaries-broker.md chooses",
+        "that the policy of docs/proposals/topic-dictionaries.md chooses",
         is_identity=True,
     ),
     added("dictionary_size_bytes", INT32, "bytes", "largest size that was asked for", is_identity=True),
@@ -117,7 +117,7 @@ class _WithDictionaries(Kind):
     columns = _COLUMNS
     has_own_blocks = True
 
-    def problems(self, block: Block, settings: DictionarySettings) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: DictionarySettings) -> Iterator[str]:
         if others := block.codecs.keys() - {"zstd"}:
             yield f"codecs.{min(others)}: {self.name} cells need zstd, the only codec with dictionaries"
         formats = [name for name in block.formats if name in FORMATS]
@@ -131,7 +131,7 @@ class _WithDictionaries(Kind):
         if before in block.workloads:
             yield f"dictionary.preceded_by: {before} cannot precede itself"
 
-    def settle(self, cell: Cell, plan: Plan) -> Cell:
+    def settle(self, cell: Cell, plan: GridPlan) -> Cell:
         return replace(cell, settings=plan.settings)
 
 
@@ -180,7 +180,7 @@ class DictionarySizes(_WithDictionaries):
                 yield failed(cell, name, error)
 
     def estimate_s(self, cell: Cell) -> float:
-        settings, costs = _settings(cell), Costs.of(cell)
+        settings, costs = _settings(cell), CellCosts.of(cell)
         sizes, shares = len(settings.size_bytes), len(settings.trained_share)
         logs = shares * (sizes + 3) / 2 + 2
         trained_s = shares * sizes * costs.payload_bytes / _TRAINED_BYTES_PER_S
@@ -195,7 +195,7 @@ class DictionaryCpu(_WithDictionaries):
     # in one format: plain zstd and zstd with dictionaries of several sizes
     differ_in_a_round = ("arm", "dictionary", "dictionary_size_bytes", "trained_share")
 
-    def settle(self, cell: Cell, plan: Plan) -> Cell:
+    def settle(self, cell: Cell, plan: GridPlan) -> Cell:
         settings: DictionarySettings = plan.settings
         return replace(cell, settings=settings, rounds=settings.rounds, sample_us=settings.sample_us)
 
@@ -229,7 +229,7 @@ class DictionaryCpu(_WithDictionaries):
         return [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
 
     def estimate_s(self, cell: Cell) -> float:
-        settings, costs = _settings(cell), Costs.of(cell)
+        settings, costs = _settings(cell), CellCosts.of(cell)
         arms = len(settings.size_bytes) + 3
         once_s = max(costs.codec_s / 4, costs.sample_s)
         timed_s = sum(arms * (2 * costs.rounds * once_s + live * _DIGEST_S) for live in settings.live)

@@ -15,14 +15,14 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.codecs import CODECS, Dictionary
 from kfbench.codecs.dictionary import MOST_BYTES as MOST_DICTIONARY_BYTES
-from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.dictionary_training import samples, trained_or_tail
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
+from kfbench.limits import SIZE_BYTES
 from kfbench.log import dictionary_batch
 from kfbench.log.segment import join_records
-from kfbench.whatif.kept_stretches import Halves, KeptStretch, halves_by_topic
 from kfbench.whatif.more import TopicBytes
-from kfbench.whatif.rebatch import Batches, sent
+from kfbench.whatif.rebatch import Batches, sent_records
+from kfbench.whatif.stretches import Halves, LogStretch, halves_by_topic
 
 LEVEL: Final = CODECS["zstd"].default_level or 0
 FORMATS_WITH: Final = (BASE_FORMAT, "columnar")
@@ -111,7 +111,7 @@ class TopicDictionary:
 
 @dataclass(frozen=True, kw_only=True)
 class DictionaryAnswer:
-    """What topic dictionaries would save.
+    """The bytes that topic dictionaries would save.
 
     Args:
         savings: a row per format, at zstd's default level and in the log's own batches.
@@ -133,7 +133,7 @@ class DictionaryAnswer:
 
 
 def dictionary_answer(
-    stretches: Iterable[KeptStretch],
+    stretches: Iterable[LogStretch],
     topics: Mapping[str, TopicBytes],
     formats: Sequence[str],
     with_details: bool = False,
@@ -173,25 +173,25 @@ def _of_topic(halves: Mapping[str, Halves], topics: Mapping[str, TopicBytes], jo
         return given
     times = whole.plain_bytes / given.test_bytes
     batches = [each.batches for each in test]
-    zstd_test_bytes = _coded_bytes(fmt, batches, LEVEL)
+    zstd_test_bytes = _encoded_bytes(fmt, batches, LEVEL)
     zstd_bytes = round(zstd_test_bytes * times)
     is_large = zstd_bytes >= LARGE_TOPIC_BYTES * whole.files
-    dictionary = _trained(fmt, train, SIZE_BYTES if is_large else SMALL_SIZE_BYTES)
-    coded_bytes = _coded_bytes(fmt, batches, LEVEL, dictionary)
+    dictionary = _train(fmt, train, SIZE_BYTES if is_large else SMALL_SIZE_BYTES)
+    encoded_bytes = _encoded_bytes(fmt, batches, LEVEL, dictionary)
     stored_bytes = len(dictionary_batch(dictionary, fmt).data) * whole.files
     current, current_bytes = tuple(sorted({each.dictionary.number for each in test if each.dictionary})), None
     if current:
-        now_bytes = sum(_coded_bytes(fmt, [each.batches], LEVEL, each.dictionary) for each in test)
+        now_bytes = sum(_encoded_bytes(fmt, [each.batches], LEVEL, each.dictionary) for each in test)
         current_bytes = round(now_bytes * times) + whole.dictionary_bytes
     return replace(
         given,
         kind="raw" if dictionary.is_raw else "trained",
         size_bytes=len(dictionary.data),
         zstd_test_bytes=zstd_test_bytes,
-        dictionary_test_bytes=coded_bytes,
+        dictionary_test_bytes=encoded_bytes,
         zstd_bytes=zstd_bytes,
         stored_bytes=stored_bytes,
-        saved_bytes=round((zstd_test_bytes - coded_bytes) * times) - stored_bytes,
+        saved_bytes=round((zstd_test_bytes - encoded_bytes) * times) - stored_bytes,
         current=current,
         current_bytes=current_bytes,
     )
@@ -213,7 +213,7 @@ def _sum(topics: Sequence[TopicDictionary], name: str) -> DictionarySaving:
     )
 
 
-def _trained(fmt: Format, train: Sequence[KeptStretch], size_bytes: int) -> Dictionary:
+def _train(fmt: Format, train: Sequence[LogStretch], size_bytes: int) -> Dictionary:
     bodies = [body for each in train for body in samples(each.batches.records, fmt, SAMPLE_RECORDS)]
     return trained_or_tail(bodies, min(size_bytes, MOST_DICTIONARY_BYTES))
 
@@ -239,17 +239,17 @@ def _details(
         batches = [each.batches for each in tested]
         if records_per_batch is not None:
             batches = [_uniform(batches, records_per_batch)]
-        dictionary = _trained(fmt, train, size_bytes)
+        dictionary = _train(fmt, train, size_bytes)
         stored_bytes = len(dictionary_batch(dictionary, fmt).data) * topics[topic].files
         current = next((each.dictionary for each in reversed(test) if each.dictionary), None)
         for level, row in rows.items():
-            zstd_bytes = round(_coded_bytes(fmt, batches, level) * times)
-            with_bytes = round(_coded_bytes(fmt, batches, level, dictionary) * times) + stored_bytes
+            zstd_bytes = round(_encoded_bytes(fmt, batches, level) * times)
+            with_bytes = round(_encoded_bytes(fmt, batches, level, dictionary) * times) + stored_bytes
             pays = with_bytes < zstd_bytes
             current_bytes = zstd_bytes
             if current is not None:
-                coded_bytes = _coded_bytes(fmt, batches, level, current)
-                current_bytes = round(coded_bytes * times) + topics[topic].dictionary_bytes
+                encoded_bytes = _encoded_bytes(fmt, batches, level, current)
+                current_bytes = round(encoded_bytes * times) + topics[topic].dictionary_bytes
             rows[level] = replace(
                 row,
                 zstd_bytes=row.zstd_bytes + zstd_bytes,
@@ -264,14 +264,14 @@ def _details(
 
 def _uniform(batches: Sequence[Batches], records_per_batch: int) -> Batches:
     """Put all records into batches of so many records; the last one may have fewer."""
-    given = [sent(each.records, each.bounds, each.fields) for each in batches]
+    given = [sent_records(each.records, each.bounds, each.fields) for each in batches]
     records = join_records([each.records for each in given])
     owners = np.concatenate([each.owners for each in given])
     bounds: Int64 = np.append(np.arange(0, len(records), records_per_batch), len(records)).astype(np.int64)
     return type(given[0])(records, owners).batched(bounds)
 
 
-def _coded_bytes(fmt: Format, batches: Iterable[Batches], level: int, dictionary: Dictionary | None = None) -> int:
+def _encoded_bytes(fmt: Format, batches: Iterable[Batches], level: int, dictionary: Dictionary | None = None) -> int:
     return sum(
         len(fmt.encode(*each[:2], "zstd", level, each.fields, lossy=True, dictionary=dictionary).data)
         for each in batches

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kfbench.dictionary_sizes import LEAST_TRAINING_BYTES, RAW_BYTES
 from kfbench.formats import BASE_FORMAT
+from kfbench.limits import LEAST_TRAINING_BYTES, RAW_BYTES
 from kfbench.present.table import Cell, Column, Table, listed, plain_columns
 from kfbench.research.dictionaries.saving import (
     DETAIL_LEVELS,
@@ -12,9 +12,9 @@ from kfbench.research.dictionaries.saving import (
     DictionaryAnswer,
     DictionarySaving,
 )
-from kfbench.text import counted, percent
-from kfbench.whatif.answer import AS_RECORDED, WhatIf
-from kfbench.whatif.source import less_or_more, saving
+from kfbench.text import count_words, percent
+from kfbench.whatif.answer import AS_RECORDED, WhatIf, saving
+from kfbench.whatif.summary import less_or_more
 
 LEAST_SHARE = 0.0005  # a smaller saving is none
 
@@ -126,7 +126,7 @@ def _details_table(found: DictionaryAnswer, recorded: str) -> Table:
     formats = list(dict.fromkeys(each.format for each in found.details))
     cells: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
     for each in found.details:
-        batches = recorded if each.records_per_batch is None else counted(each.records_per_batch, "record")
+        batches = recorded if each.records_per_batch is None else count_words(each.records_per_batch, "record")
         at = each.format, each.level
         if each.current_saving is not None:
             cells.setdefault((batches, "as now"), {})[at] = 100 * each.current_saving

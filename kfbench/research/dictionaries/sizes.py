@@ -12,10 +12,10 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.codecs import Dictionary
 from kfbench.codecs.zstd_dictionary import FRAMES
-from kfbench.dictionary_sizes import RAW_BYTES
 from kfbench.dictionary_training import raw_tail, samples
 from kfbench.errors import IllegalCombination, InvalidDictionary
 from kfbench.formats import Format
+from kfbench.limits import RAW_BYTES
 from kfbench.log import dictionary_batch
 from kfbench.measure.columns import Row
 from kfbench.measure.encode_input import EncodeInput
@@ -47,7 +47,7 @@ class Made(NamedTuple):
 Maker = Callable[[list[bytes]], Dictionary]
 
 
-def trained(size_bytes: int) -> Maker:
+def trainer(size_bytes: int) -> Maker:
     """Return a call that trains a dictionary of at most this size on samples."""
     return partial(Dictionary.train, size_bytes=size_bytes, number=1)
 
@@ -85,7 +85,7 @@ def measure_dictionaries(
     An arm that the topic is too small for has a row with the reason. The share 0 stands for the whole topic: without a
     codec, and with the codec alone.
     """
-    makers = [("trained", size, trained(size)) for size in sizes_bytes]
+    makers = [("trained", size, trainer(size)) for size in sizes_bytes]
     makers.append(("raw", RAW_BYTES, partial(raw_tail, size_bytes=RAW_BYTES, number=1)))
     plain = {
         "none": EncodeInput(records=source.records, bounds=source.bounds, batch_fields=source.batch_fields),
@@ -115,7 +115,7 @@ def _rows(
     """Encode and verify the batches behind the split. Return one row per part, with the columns of `common`."""
     rest = replace(source.behind(int(cuts[0])), dictionary=dictionary)
     log = rest.encode(fmt)
-    verify_records(fmt, rest.records, rest.bounds, rest.batch_fields, log, rest.dictionaries)
+    verify_records(fmt, rest, log)
     rows = []
     for part, (first, end) in enumerate(pairwise(cuts.tolist()), 1):
         records = source.records.part(int(source.bounds[first]), int(source.bounds[end]))

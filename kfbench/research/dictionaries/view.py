@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from kfbench.dictionary_sizes import SIZE_BYTES
 from kfbench.formats import BASE_FORMAT
+from kfbench.limits import SIZE_BYTES
 from kfbench.present.names import batch_words
 from kfbench.present.rows import AA, Runs
 from kfbench.report.view_packages import ViewPackage
@@ -41,7 +41,7 @@ class Size(NamedTuple):
     stored_bytes: float
 
 
-class Topic(NamedTuple):
+class TopicSizes(NamedTuple):
     """The sizes of a topic in batches of one size, by format and dictionary: of 32 KiB, at level 3."""
 
     data: str
@@ -84,7 +84,7 @@ def dictionary_gains(runs: Runs) -> pd.DataFrame:
     )
 
 
-def _gain(topic: Topic, name: str) -> tuple[float, float, float]:
+def _gain(topic: TopicSizes, name: str) -> tuple[float, float, float]:
     """Return the charged bytes relative to those without a dictionary, the stored bytes, and the least log in KB."""
     size, base = topic.sizes[name, TRAINED], topic.base.size_bytes
     without = min(topic.sizes[name, each].size_bytes for each in (PLAIN, NONE) if (name, each) in topic.sizes)
@@ -123,7 +123,7 @@ def dictionary_times(runs: Runs) -> pd.DataFrame:
     ).sort_values("data", key=_place, kind="stable")
 
 
-def _topics(runs: Runs) -> list[Topic]:
+def _topics(runs: Runs) -> list[TopicSizes]:
     """Return the topics and batches that have all of KINDS and v2 under zstd 3, real data first."""
     rows = _rows(runs, PROFILE)
     rows = rows[(_most(rows, "part") == 1) & (rows["grid"] != CHANGE) & (rows["codec"] == "zstd") & (rows["part"] == 1)]
@@ -135,7 +135,7 @@ def _topics(runs: Runs) -> list[Topic]:
         size = Size(float(size_bytes), 0.0 if pd.isna(stored) else float(stored))
         found.setdefault((workload, batch), {})[key[0], key[1]] = size
     needed = {(BASE_FORMAT, PLAIN), *KINDS.values()}
-    topics = [Topic(_data(at[0]), at[1], at[0], sizes) for at, sizes in found.items() if needed <= sizes.keys()]
+    topics = [TopicSizes(_data(at[0]), at[1], at[0], sizes) for at, sizes in found.items() if needed <= sizes.keys()]
     order = list(_order())
     return sorted(topics, key=lambda topic: (order.index(topic.data), *topic[1:3]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kfbench.whatif.more import Kept, WhatIfTable
+from kfbench.whatif.more import RecordSample, WhatIfTable
 
 if TYPE_CHECKING:
     from kfbench.present.table import Table
@@ -26,13 +26,13 @@ class DictionaryTable(WhatIfTable):
 
         return DictionaryAnswer
 
-    def answer(self, kept: Kept, with_details: bool) -> DictionaryAnswer | None:
+    def answer(self, sample: RecordSample, with_details: bool) -> DictionaryAnswer | None:
         from kfbench.formats import BASE_FORMAT
         from kfbench.research.dictionaries.saving import dictionary_answer
 
-        if (BASE_FORMAT, "zstd") not in kept.arms:
+        if (BASE_FORMAT, "zstd") not in sample.arms:
             return None
-        return dictionary_answer(kept.stretches, kept.topics, kept.formats, with_details)
+        return dictionary_answer(sample.stretches, sample.topics, sample.formats, with_details)
 
     def line(self, found: WhatIf) -> str:
         from kfbench.research.dictionaries.saving_tables import dictionary_line
@@ -46,7 +46,7 @@ class DictionaryTable(WhatIfTable):
 
     def to_dict(self, found: WhatIf) -> dict[str, Any]:
         from kfbench.research.dictionaries.saving_tables import dictionary_bytes, zstd_bytes
-        from kfbench.whatif.source import saving
+        from kfbench.whatif.answer import saving
 
         answer: DictionaryAnswer = found.more[self.name]
         savings = [

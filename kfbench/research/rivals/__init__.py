@@ -26,13 +26,13 @@ _ARMS: Final = {
 NAMES: Final = tuple(_ARMS)
 
 
-class _Search(NamedTuple):
+class _Imported(NamedTuple):
     found: Mapping[str, Rival]
     missing: Mapping[str, str]
 
 
 @cache
-def _search() -> _Search:
+def _imported() -> _Imported:
     found, missing = dict[str, Rival](), dict[str, str]()
     for name, place in _ARMS.items():
         module, class_name = place.split(".")
@@ -40,17 +40,17 @@ def _search() -> _Search:
             found[name] = getattr(import_module(f"kfbench.research.rivals.{module}"), class_name)()
         except Exception as error:  # a library may fail in any way at its import
             missing[name] = f"{type(error).__name__}: {error}"
-    return _Search(MappingProxyType(found), MappingProxyType(missing))
+    return _Imported(MappingProxyType(found), MappingProxyType(missing))
 
 
 def rivals() -> Mapping[str, Rival]:
     """Return the arms whose library is installed, by name. The first call imports the libraries."""
-    return _search().found
+    return _imported().found
 
 
 def missing() -> Mapping[str, str]:
     """Return, per arm that cannot be measured here, the error of its library's import."""
-    return _search().missing
+    return _imported().missing
 
 
 __all__ = ["NAMES", "Rival", "missing", "rivals"]

@@ -25,10 +25,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from kfbench.research.rivals.base import (
-    Fetched,
+    Deltas,
+    FetchedPayload,
     Rival,
     SmallestRival,
-    Times,
     compress_whole,
     decompress_whole,
     row_of,
@@ -61,17 +61,17 @@ class ArrowIpc(Rival):
     def decode(self, container: bytes) -> pa.RecordBatch:
         return _read(container)
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         return times_of(_read(container, [0, 1]))
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         return row_of(_read(container, [2, 3, 4]), i)
 
     def table(self, decoded: pa.RecordBatch) -> pa.Table:
         return pa.table(decoded)
 
 
-class _Choice(NamedTuple):
+class _ArrowChoice(NamedTuple):
     """A setting. dictionaries: 0: none, 1: of keys and header keys, 2: of all byte strings.
 
     is_whole: the codec compresses all messages together, not each buffer.
@@ -81,7 +81,7 @@ class _Choice(NamedTuple):
     is_whole: bool
 
 
-_CHOICES: Final = tuple(_Choice(*each) for each in product((0, 1, 2), (True, False)))
+_CHOICES: Final = tuple(_ArrowChoice(*each) for each in product((0, 1, 2), (True, False)))
 _DICTIONARIES_BIT: Final = 4  # the lower bits are the columns that are left out
 
 
@@ -97,10 +97,10 @@ class ArrowIpcBare(SmallestRival):
     def prepare_table(self, table: pa.Table) -> pa.RecordBatch:
         return without_defaults(table).to_batches()[0]
 
-    def choices(self, prepared: pa.RecordBatch, codec: str) -> Sequence[_Choice]:
+    def choices(self, prepared: pa.RecordBatch, codec: str) -> Sequence[_ArrowChoice]:
         return [each for each in _CHOICES if each.is_whole] if codec == "none" else _CHOICES
 
-    def write(self, prepared: pa.RecordBatch, codec: str, level: int | None, choice: _Choice) -> bytes:
+    def write(self, prepared: pa.RecordBatch, codec: str, level: int | None, choice: _ArrowChoice) -> bytes:
         bits = schema_byte(prepared.schema.names) | choice.dictionaries << _DICTIONARIES_BIT
         batch = _with_dictionaries(prepared, choice.dictionaries)
         stream = _stream(batch, "none" if choice.is_whole else codec, level)
@@ -115,10 +115,10 @@ class ArrowIpcBare(SmallestRival):
         stream = _schema_message(bits) + messages[:-1] + _END
         return pa.ipc.open_stream(stream).read_next_batch()
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         return times_of(self.decode(container))
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         return row_of(self.decode(container), i)
 
     def table(self, decoded: pa.RecordBatch) -> pa.Table:

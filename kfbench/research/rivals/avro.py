@@ -31,10 +31,10 @@ from kfbench.research.rivals.base import (
     PAYLOAD,
     SCHEMA,
     TIMES,
-    Fetched,
+    Deltas,
+    FetchedPayload,
     Rival,
     SmallestRival,
-    Times,
     compress_whole,
     decompress_whole,
     schema_of_byte,
@@ -132,11 +132,11 @@ class Avro(Rival):
     def decode(self, container: bytes) -> Rows:
         return list(_rows(container))
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         return _times(_rows(container, _ROW_TIMES))
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
-        return _fetched(next(islice(_rows(container, _ROW_PAYLOAD), i, None)))
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
+        return _payload_of(next(islice(_rows(container, _ROW_PAYLOAD), i, None)))
 
     def table(self, decoded: Rows) -> pa.Table:
         return pa.Table.from_pylist(decoded, schema=SCHEMA)
@@ -179,11 +179,11 @@ class AvroBest(SmallestRival, Avro):
     def decode(self, container: bytes) -> Rows:
         return _array(container)
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         return _times(_array(container, TIMES))
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
-        return _fetched(_array(container, PAYLOAD)[i])
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
+        return _payload_of(_array(container, PAYLOAD)[i])
 
     def table(self, decoded: Rows) -> pa.Table:
         schema = pa.schema([field for field in SCHEMA if field.name in decoded[0]])
@@ -204,11 +204,11 @@ def _array(container: bytes, wanted: Sequence[str] | None = None) -> Rows:
     return schemaless_reader(data, found.schema, of_reader)  # type: ignore[return-value]
 
 
-def _times(rows: Iterable[dict[str, Any]]) -> Times:
+def _times(rows: Iterable[dict[str, Any]]) -> Deltas:
     deltas = np.array([(row.get("offset_delta", i), row.get("timestamp_delta", 0)) for i, row in enumerate(rows)])
-    return Times(*deltas.astype(np.int64).T)
+    return Deltas(*deltas.astype(np.int64).T)
 
 
-def _fetched(row: dict[str, Any]) -> Fetched:
+def _payload_of(row: dict[str, Any]) -> FetchedPayload:
     headers = tuple((header["key"], header["value"]) for header in row.get("headers", ()))
-    return Fetched(row.get("key"), row["value"], headers)
+    return FetchedPayload(row.get("key"), row["value"], headers)

@@ -41,7 +41,7 @@ PAYLOAD: Final = ["key", "value", "headers"]
 OPTIONAL: Final = ("offset_delta", "timestamp_delta", "key", "headers")  # a batch may leave these columns out
 
 
-class Fetched(NamedTuple):
+class FetchedPayload(NamedTuple):
     """The payload of one record, as Python objects. headers: (key, value) pairs in their order."""
 
     key: bytes | None
@@ -49,7 +49,7 @@ class Fetched(NamedTuple):
     headers: tuple[Header, ...]
 
 
-class Times(NamedTuple):
+class Deltas(NamedTuple):
     """The deltas of all records, int64[n]. timestamp_deltas: in ms."""
 
     offset_deltas: Int64
@@ -105,11 +105,11 @@ class Rival(ABC):
         """Return all columns as the library returns them, decompressed and in memory."""
 
     @abstractmethod
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         """Return the deltas of all records. The library reads no other column if it can."""
 
     @abstractmethod
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         """Return the payload of record i. The library reads what it must for that."""
 
     def table(self, decoded: Any) -> pa.Table:
@@ -176,18 +176,18 @@ def from_table(table: pa.Table) -> Records:
     return Records.from_arrow(table.rename_columns({"offset_delta": "offset", "timestamp_delta": "timestamp_ms"}))
 
 
-def times_of(table: pa.Table | pa.RecordBatch, rows: int | None = None) -> Times:
+def times_of(table: pa.Table | pa.RecordBatch, rows: int | None = None) -> Deltas:
     """Return the deltas of a table. A column that is missing holds only defaults. rows: None: those of the table."""
     n, names = table.num_rows if rows is None else rows, table.schema.names
     offsets = table["offset_delta"].to_numpy().astype(np.int64) if "offset_delta" in names else np.arange(n)
     timestamps = table["timestamp_delta"].to_numpy() if "timestamp_delta" in names else np.zeros(n, np.int64)
-    return Times(offsets, timestamps.astype(np.int64, copy=False))
+    return Deltas(offsets, timestamps.astype(np.int64, copy=False))
 
 
-def row_of(table: pa.Table | pa.RecordBatch, i: int) -> Fetched:
+def row_of(table: pa.Table | pa.RecordBatch, i: int) -> FetchedPayload:
     """Return the payload of row i as Python objects. A column that is missing holds only defaults."""
     key, value, headers = (table[name][i].as_py() if name in table.schema.names else None for name in PAYLOAD)
-    return Fetched(key, value, tuple((header["key"], header["value"]) for header in headers or ()))
+    return FetchedPayload(key, value, tuple((header["key"], header["value"]) for header in headers or ()))
 
 
 def without_defaults(table: pa.Table) -> pa.Table:

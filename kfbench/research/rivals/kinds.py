@@ -16,14 +16,14 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.cell import Cell
 from kfbench.measure.child import LibraryEnded, call_in_child
 from kfbench.measure.columns import INT32, INT64, TEXT, Row, added
-from kfbench.measure.host_counters import watched
+from kfbench.measure.host_counters import watch_host
 from kfbench.measure.kinds.base import (
     Amount,
-    Block,
-    Costs,
+    CellCosts,
+    GridBlock,
+    GridPlan,
     Kernels,
     Kind,
-    Plan,
     RemovedKind,
     encode_input,
     error_text,
@@ -33,7 +33,7 @@ from kfbench.measure.kinds.base import (
     skipped,
     times_of,
 )
-from kfbench.measure.kinds.bytes import Bytes
+from kfbench.measure.kinds.bytes import BytesKind
 from kfbench.research.rivals import NAMES, Rival, missing, rivals
 from kfbench.research.rivals.measure import measure_rival
 from kfbench.research.rivals.measure_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, time_rivals
@@ -104,7 +104,7 @@ class _Rivals(Kind):
     def names(self) -> Sequence[str]:
         return (*FORMATS, *NAMES)
 
-    def problems(self, block: Block, settings: Any) -> Iterator[str]:
+    def problems(self, block: GridBlock, settings: Any) -> Iterator[str]:
         if others := block.codecs.keys() - CODECS:
             yield f"codecs.{min(others)}: {self.name} cells have the codecs {', '.join(sorted(CODECS))}"
 
@@ -162,7 +162,7 @@ def _format_row_in_child(cell: Cell, name: str) -> Row:
 
 
 def _size_row(cell: Cell, name: str) -> Row:
-    return next(Bytes().rows(replace(cell, formats=(name,))))
+    return next(BytesKind().rows(replace(cell, formats=(name,))))
 
 
 def _rival_row(cell: Cell, rival: Rival) -> Row:
@@ -186,7 +186,7 @@ class RivalCpu(_Rivals):
     is_timed = True
     needs_base = True
 
-    def settle(self, cell: Cell, plan: Plan) -> Cell:
+    def settle(self, cell: Cell, plan: GridPlan) -> Cell:
         return replace(cell, rounds=plan.settings.rounds, sample_us=plan.settings.sample_us)
 
     def rows(self, cell: Cell) -> Iterator[Row]:
@@ -204,11 +204,11 @@ class RivalCpu(_Rivals):
                 yield from (skipped(name, absent[name]) | key for key in self.row_keys(cell))
         here = [name for name in cell.formats if name not in absent]
         try:
-            yield from _timed_in_child(cell, here)
+            yield from _time_in_child(cell, here)
         except LibraryEnded:
             ended = {name: error for name in here if name in rivals() and (error := _ending_alone(cell, name))}
             yield from (failed(cell, name, error) | key for name, error in ended.items() for key in self.row_keys(cell))
-            yield from _timed_in_child(cell, [name for name in here if name not in ended])
+            yield from _time_in_child(cell, [name for name in here if name not in ended])
 
     def row_keys(self, cell: Cell) -> list[Row]:
         return _KEYS
@@ -216,22 +216,22 @@ class RivalCpu(_Rivals):
     def estimate_s(self, cell: Cell) -> float:
         arms = len(RIVAL_OPERATIONS) * (len(cell.formats) + 3)
         calls_s = cell.batches * _CALL_S + cell.records * _CALL_RECORD_S
-        return _CPU_CELL_S + arms * 2 * Costs.of(cell).rounds * calls_s
+        return _CPU_CELL_S + arms * 2 * CellCosts.of(cell).rounds * calls_s
 
     def kernels(self, cell: Cell) -> Kernels | None:
         return Kernels({name: ("read-times", "fetch-record") for name in cell.formats if name in FORMATS})
 
 
-def _timed_in_child(cell: Cell, names: Sequence[str]) -> list[Row]:
+def _time_in_child(cell: Cell, names: Sequence[str]) -> list[Row]:
     """Return the rows of a CPU cell with the noise of the child's host: the parent's own CPU time is another's."""
     arms = [rivals()[name] for name in names if name in rivals()]
-    return call_in_child(watched, partial(_cpu_rows, cell, names, arms))
+    return call_in_child(watch_host, partial(_cpu_rows, cell, names, arms))
 
 
 def _ending_alone(cell: Cell, name: str) -> str | None:
     """Return how a rival ends its process when it is measured alone, with v2; None: it does not."""
     try:
-        _timed_in_child(cell, [BASE_FORMAT, name])
+        _time_in_child(cell, [BASE_FORMAT, name])
     except LibraryEnded as error:
         return str(error)
     return None

@@ -16,7 +16,7 @@ from kfbench.measure.columns import Row
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.records import Records
 from kfbench.research.rivals import Rival
-from kfbench.research.rivals.base import SCHEMA, Fetched, from_table, to_table
+from kfbench.research.rivals.base import SCHEMA, FetchedPayload, from_table, to_table
 from kfbench.research.rivals.envelope import headers_of, open_sealed, seal
 
 
@@ -24,14 +24,10 @@ class RivalFailed(KfbenchError):
     """A rival's library raised an error, or the records that were read back differ."""
 
 
-class RoundTripFailed(Exception):
-    """A library returned other data than it was given."""
-
-
 def check_same(name: str, is_same: bool) -> None:
-    """Raise RoundTripFailed unless the decoded data equal the original. name: the data, for the message."""
+    """Raise RivalFailed unless the decoded data equal the original. name: the data, for the message."""
     if not is_same:
-        raise RoundTripFailed(f"{name}: decoded data differ")
+        raise RivalFailed(f"{name}: decoded data differ")
 
 
 @contextmanager
@@ -120,7 +116,7 @@ def verify_batch(rival: Rival, batch: RivalBatch, sealed: bytes) -> None:
         check_same(f"record {i}", is_record(rival.fetch(container, i), records, i))
 
 
-def is_record(fetched: Fetched, records: Records, i: int) -> bool:
+def is_record(fetched: FetchedPayload, records: Records, i: int) -> bool:
     """Return True if a fetched payload is that of record i."""
     headers = [(name.decode(errors="replace"), value) for name, value in fetched.headers]
     return (fetched.key, fetched.value, headers) == (records.key(i), records.value(i), records.headers(i))

@@ -94,7 +94,7 @@ class RivalInput:
         self.failed: dict[str, Exception] = {}
         self.logs = {name: source.encode(fmt) for name, fmt in self.formats.items()}
         for name, log in self.logs.items():
-            verify_records(FORMATS[name], source.records, source.bounds, source.batch_fields, log)
+            verify_records(FORMATS[name], source, log)
         self.sealed: dict[str, list[bytes]] = {}
         self.buffer = np.empty(
             output_room([log.data for log in self.logs.values()], source.records, source.bounds), np.uint8

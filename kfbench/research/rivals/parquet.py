@@ -31,10 +31,10 @@ import pyarrow.parquet as pq
 from kfbench.research.rivals.base import (
     PAYLOAD,
     TIMES,
-    Fetched,
+    Deltas,
+    FetchedPayload,
     Rival,
     SmallestRival,
-    Times,
     compress_whole,
     decompress_whole,
     row_of,
@@ -62,15 +62,15 @@ class Parquet(Rival):
     def decode(self, container: bytes) -> pa.Table:
         return _read(container)
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         return times_of(_read(container, TIMES))
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         """Return the payload of record i. Parquet decompresses all pages of the payload columns for that."""
         return row_of(_read(container, PAYLOAD), i)
 
 
-class _Choice(NamedTuple):
+class _ParquetChoice(NamedTuple):
     """A setting. dictionaries: the byte strings with dictionaries. encodings: those of the others, as (path, name).
 
     is_whole: the codec compresses the file (pages 1.0), not each page (pages 2.0).
@@ -102,14 +102,14 @@ class ParquetBest(SmallestRival):
 
     name = "parquet-best"
 
-    def choices(self, prepared: pa.Table, codec: str) -> list[_Choice]:
+    def choices(self, prepared: pa.Table, codec: str) -> list[_ParquetChoice]:
         """Return the settings, each once: without headers or keys, some are equal."""
 
         def is_present(path: str) -> bool:
             return path.split(".")[0] in prepared.column_names
 
         found = [
-            _Choice(
+            _ParquetChoice(
                 tuple(filter(is_present, dictionaries)),
                 tuple((path, name) for path, name in encodings.items() if is_present(path)),
                 is_whole,
@@ -118,7 +118,7 @@ class ParquetBest(SmallestRival):
         ]
         return list(dict.fromkeys(found))
 
-    def write(self, prepared: pa.Table, codec: str, level: int | None, choice: _Choice) -> bytes:
+    def write(self, prepared: pa.Table, codec: str, level: int | None, choice: _ParquetChoice) -> bytes:
         deltas = {name: "DELTA_BINARY_PACKED" for name in TIMES if name in prepared.column_names}
         setting = {
             "write_statistics": False,
@@ -132,12 +132,12 @@ class ParquetBest(SmallestRival):
     def decode(self, container: bytes) -> pa.Table:
         return _read(decompress_whole(container))
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         file = _open(decompress_whole(container))
         names = [name for name in TIMES if name in file.schema_arrow.names]
         return times_of(file.read(columns=names, use_threads=False), file.metadata.num_rows)
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         file = _open(decompress_whole(container))
         table = file.read(columns=[name for name in PAYLOAD if name in file.schema_arrow.names], use_threads=False)
         return row_of(table, i)

@@ -26,7 +26,7 @@ OWN: Final = 0  # batch size 0 means: the batches that the workload defines
 NOT_REACHED: Final = "not reached"
 
 
-class Sizes:
+class ContainerSizes:
     """The bytes per record under zstd 3.
 
     Args:
@@ -67,7 +67,7 @@ class Sizes:
 
 def rivals_means(runs: Runs) -> pd.DataFrame:
     """Return bytes relative to v2, by container and batch size: the geometric mean of the workloads that have them."""
-    sizes = Sizes(runs)
+    sizes = ContainerSizes(runs)
     found = []
     for name in (COLUMNAR, *sizes.names):
         logs = np.log(sizes.table[name] / sizes.table[BASE_FORMAT]).groupby(level="batch").mean()
@@ -79,7 +79,7 @@ def rivals_means(runs: Runs) -> pd.DataFrame:
 
 def rivals_break_even(runs: Runs) -> pd.DataFrame:
     """Return the batch sizes from which rivals take no more bytes than v2 and columnar: medians and quartiles."""
-    sizes = Sizes(runs)
+    sizes = ContainerSizes(runs)
     found = [
         (name, base, *_break_even_cells(ends))
         for base in BASES

@@ -28,10 +28,10 @@ from kfbench.research.rivals.base import (
     PAYLOAD,
     SCHEMA,
     TIMES,
-    Fetched,
+    Deltas,
+    FetchedPayload,
     Rival,
     SmallestRival,
-    Times,
     compress_whole,
     decompress_whole,
     row_of,
@@ -67,10 +67,10 @@ class Vortex(Rival):
     def decode(self, container: bytes) -> pa.Table:
         return _open(container).to_arrow().read_all()
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         return times_of(_open(container).to_arrow(TIMES).read_all())
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         return _row(_open(container), PAYLOAD, i)
 
     def table(self, decoded: pa.Table) -> pa.Table:
@@ -108,7 +108,7 @@ class VortexBest(SmallestRival):
         data = decompress_whole(container)
         return _open(data[:-1]).to_arrow().read_all() if data[-1] == _FILE else _table(_message(data))
 
-    def read_times(self, container: bytes) -> Times:
+    def read_times(self, container: bytes) -> Deltas:
         data = decompress_whole(container)
         if data[-1] == _FILE:
             file = _open(data[:-1])
@@ -118,7 +118,7 @@ class VortexBest(SmallestRival):
         names = [name for name in TIMES if name in schema_of_byte(data[-1]).names]
         return times_of(pa.table({name: array.field(name).to_arrow_array() for name in names}), len(array))
 
-    def fetch(self, container: bytes, i: int) -> Fetched:
+    def fetch(self, container: bytes, i: int) -> FetchedPayload:
         data = decompress_whole(container)
         if data[-1] != _FILE:
             return row_of(_table(_message(data).slice(i, i + 1)), 0)
@@ -165,7 +165,7 @@ def _table(array: vx.Array) -> pa.Table:
     return pa.Table.from_struct_array(array.to_arrow_array())
 
 
-def _row(file: vx.VortexFile, names: list[str], i: int) -> Fetched:
+def _row(file: vx.VortexFile, names: list[str], i: int) -> FetchedPayload:
     return row_of(file.to_arrow(names, indices=vx.array(pa.array([i], pa.uint64()))).read_all(), 0)
 
 

@@ -14,7 +14,7 @@ from kfbench.measure.kinds.base import Amount, Extent
 from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.recorded.topics import RecordedTopic
+from kfbench.workloads.recorded import RecordedTopic
 
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 

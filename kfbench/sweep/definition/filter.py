@@ -55,7 +55,7 @@ class Filter:
         return any(_same(self.column, value, wanted) for wanted in self.values) == (self.sign == "=")
 
 
-def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
+def filter_profile(profile: Profile, filters: Sequence[str]) -> Profile:
     """Return a copy of the profile with only the cells and [[grid]] blocks that pass all filters.
 
     The copy has publish = False. A cell of several blocks stays in the blocks that pass, with the formats that these

@@ -24,7 +24,7 @@ from kfbench.sweep.definition.sweep_file import Grid, SweepFile, check_level, ch
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.recorded.topics import TOPICS, RecordedTopic
+from kfbench.workloads.recorded import TOPICS, RecordedTopic
 
 MAX_CELLS: Final = 100_000  # per block: checking them takes 20 s, measuring them an hour or more
 

@@ -18,14 +18,14 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.cell import Cell, non_default_axes
 from kfbench.measure.kinds import KINDS, cell_key
-from kfbench.measure.kinds.base import Extent, Kind, Plan, illegal
+from kfbench.measure.kinds.base import Extent, GridPlan, Kind, illegal
 from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, first_batches
 from kfbench.sweep.definition.grid import check_grid, named_workloads, points
 from kfbench.sweep.definition.sweep_file import Grid, SweepFile, read, settings_of
 from kfbench.workloads import Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.recorded.topics import RecordedTopic
+from kfbench.workloads.recorded import RecordedTopic
 
 _NOT_FETCHED: Final = Extent(records=0, batches=0, payload_bytes=0)  # measuring gives a skipped row with the reason
 
@@ -80,7 +80,7 @@ def load_profile(name_or_path: str | Path, workloads: Sequence[str] = ()) -> Pro
             )
         for cell in made:
             key = cell_key(cell)
-            cells[key] = cells[key].merged(cell) if key in cells else cell
+            cells[key] = cells[key].merge(cell) if key in cells else cell
     if not cells:
         raise InvalidConfig(f"{path}: grid: missing")
     return Profile(
@@ -104,13 +104,13 @@ def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
     """
     codecs = check_grid(where, grid, file)
     plans = {
-        name: Plan(where, grid, settings_of(KINDS[name], grid, file), codecs, lambda _: _NOT_FETCHED)
+        name: GridPlan(where, grid, settings_of(KINDS[name], grid, file), codecs, lambda _: _NOT_FETCHED)
         for name in dict.fromkeys(grid.measure)
     }
     return _cells(plans, grid, list(dict.fromkeys(grid.seeds or [file.seed])))
 
 
-def _cells(plans: Mapping[str, Plan], grid: Grid, seeds: Sequence[int]) -> Iterator[Cell]:
+def _cells(plans: Mapping[str, GridPlan], grid: Grid, seeds: Sequence[int]) -> Iterator[Cell]:
     """Yield the cells of a checked block. A kind that rides on another one is made of the same records."""
     riders = [KINDS[name] for name in plans if KINDS[name].rides_on in plans]
     kinds = [KINDS[name] for name in plans if KINDS[name] not in riders]
@@ -131,12 +131,12 @@ def _cells(plans: Mapping[str, Plan], grid: Grid, seeds: Sequence[int]) -> Itera
         yield from _of_block(kind, cell, plan._replace(extent=batches.take))
 
 
-def _of_block(kind: Kind, cell: Cell, plan: Plan) -> Iterator[Cell]:
+def _of_block(kind: Kind, cell: Cell, plan: GridPlan) -> Iterator[Cell]:
     for made in kind.cells(cell, plan):
         yield replace(made, grids={plan.block.name: made.formats})
 
 
-def _refuse_illegal(kind: Kind, plan: Plan, sample: Sample) -> None:
+def _refuse_illegal(kind: Kind, plan: GridPlan, sample: Sample) -> None:
     names = [name for name in plan.block.formats if name in FORMATS]
     for name, (path, to) in product(names, kind.targets(plan.block)):
         if reason := illegal(name, sample, "none", path if path in PATHS else "", to):

@@ -6,7 +6,6 @@ folder check the names of formats, axes, codecs and workloads.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
@@ -15,24 +14,13 @@ import msgspec
 from kfbench.errors import InvalidConfig
 from kfbench.measure.cpu import Operation
 from kfbench.measure.kinds import KINDS
-from kfbench.measure.kinds.base import Block, Illegal, Kind
+from kfbench.measure.kinds.base import GridBlock, Illegal, Kind
 from kfbench.measure.kinds.cpu import Cache, Context
 from kfbench.plugins import OURS, PluginClash, hint_of
 from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
 
-# Patterns of msgspec's error messages, and plain words for msgspec's type names.
-_WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
-_KEY: Final = re.compile(r"Object (missing required|contains unknown) field `(.+?)`")
-_KINDS: Final = {
-    int: "int", float: "float", str: "str", bool: "bool", list: "array", dict: "object",
-    date: "date", datetime: "datetime", time: "time",
-}  # fmt: skip
-_TYPES: Final[Mapping[str, str]] = {
-    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "array": "a list",
-    "object": "a table", "date": "a date", "datetime": "a date and time", "time": "a time",
-}  # fmt: skip
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "cache": get_args(Cache),
     "contexts": get_args(Context),
@@ -49,7 +37,7 @@ class _FileKeys(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
 
     title: str
     analysis: str
-    grid: list[Block]
+    grid: list[GridBlock]
     publish: bool = False
     seed: int = 0
 
@@ -75,7 +63,7 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
 def _sections() -> dict[str, Kind]:
     """Return a kind for each table. Raises PluginClash for a table that is another kind's, or a key of sweep files."""
     found: dict[str, Kind] = {}
-    keys = {*Block.__struct_fields__, *_FileKeys.__struct_fields__, *_Extension.__struct_fields__}
+    keys = {*GridBlock.__struct_fields__, *_FileKeys.__struct_fields__, *_Extension.__struct_fields__}
     for kind in KINDS.values():
         other = found.setdefault(kind.section, kind)
         if other.settings != kind.settings or kind.section in keys or not kind.section.isidentifier():
@@ -103,10 +91,10 @@ def _with_sections(
 
 
 if TYPE_CHECKING:
-    Grid = Block
+    Grid = GridBlock
     SweepFile = _FileKeys
 else:
-    Grid = _with_sections(Block, "Grid", lambda kind: kind.settings | None, lambda _: None)
+    Grid = _with_sections(GridBlock, "Grid", lambda kind: kind.settings | None, lambda _: None)
     SweepFile = _with_sections(
         _FileKeys, "SweepFile", lambda kind: kind.settings, lambda kind: kind.settings(), [("grid", list[Grid])]
     )
@@ -184,35 +172,27 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
         msgspec.convert(base, SweepFile)
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(other, base, error)) from None
-    return _Tables(_merged(base, own), f"{text}\n# {other.name}, which {path.name} extends:\n{base_text}")
+    return _Tables(_merge(base, own), f"{text}\n# {other.name}, which {path.name} extends:\n{base_text}")
 
 
 def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationError) -> str:
-    """Rewrite msgspec's error message in plain words: the file, the wrong key, and the type or values that it needs.
+    """Return msgspec's error message with the file, the name of the block, and the right keys or values.
 
-    msgspec's message is `PROBLEM - at PLACE`. In PLACE, `...` stands for a key that the user chose.
+    msgspec's message is `PROBLEM - at PLACE`. In PLACE, `[...]` stands for a key that the user chose.
     """
     problem, _, place = str(error).partition(" - at ")
-    keys = re.findall(r"[^.\[\]`$]+|\.\.\.", place)
-    wrong_type, key = _WRONG_TYPE.fullmatch(problem), _KEY.fullmatch(problem)
-    keys, value = _find_value(tables, keys, wrong_type[2] if wrong_type else None) or (keys, None)
-    where = f"$.{keys[0]}" if keys else "$"
-    if keys[:1] == ["grid"] and len(keys) > 1:
-        name = _item(tables["grid"][int(keys[1])], "name")
-        where, keys = f"grid{f' {name!r}' if isinstance(name, str) else ''} ($.grid[{keys[1]}])", keys[1:]
-    where = f"{path}: {where}" + f": {'.'.join(keys[1:])}" * (len(keys) > 1)
-    if wrong_type:
-        wanted = " or ".join(_TYPES.get(each, each) for each in wrong_type[1].split(" | ") if each != "null")
-        return f"{where}: {wanted} is wanted, not {_given(value)}"
-    if key:
-        if key[1] == "missing required":
-            return f"{where}: {key[2]}: missing"
-        known = _FileKeys if not keys else Block
-        hint = hint_of(key[2], [*known.__struct_fields__, *SECTIONS]) if len(keys) < 2 else ""
-        return f"{where}: {key[2]}: unknown key{f' ({hint})' if hint else ''}"
-    if choices := next((choices for name, choices in _CHOICES.items() if name in keys), None):
-        return f"{where}: {problem.removeprefix('Invalid enum value ')} is not one of {', '.join(choices)}"
-    return f"{where}: {problem}"
+    place = place.strip("`") or "$"
+    of_block = re.match(r"\$\.grid\[(\d+)\]", place)
+    block = tables["grid"][int(of_block[1])] if of_block else None
+    if of_block and isinstance(block, dict) and "name" in block:
+        key = place.removeprefix(of_block[0]).removeprefix(".")
+        place = f"grid {block['name']!r} ({of_block[0]})" + f": {key}" * bool(key)
+    if unknown := re.search("unknown field `(.+?)`", problem):
+        hint = hint_of(unknown[1], [*(GridBlock if of_block else _FileKeys).__struct_fields__, *SECTIONS])
+        problem += f" ({hint})" * bool(hint)
+    if "enum" in problem and (choices := next((known for name, known in _CHOICES.items() if name in place), None)):
+        problem += f": it is not one of {', '.join(choices)}"
+    return f"{path}: {place}: {problem}"
 
 
 def check_level(where: str, default: Any, level: Any) -> None:
@@ -220,44 +200,13 @@ def check_level(where: str, default: Any, level: Any) -> None:
 
     If the default is None, the level must be a whole number. A float axis also accepts whole numbers.
     """
-    wanted = int if default is None else type(default)
-    if type(level) is not wanted and not (wanted is float and type(level) is int):
-        raise InvalidConfig(f"{where}: {_TYPES[_KINDS[wanted]]} is wanted, not {_given(level)}")
+    try:
+        msgspec.convert(level, int if default is None else type(default))
+    except msgspec.ValidationError as error:
+        raise InvalidConfig(f"{where}: {level!r}: {error}") from None
 
 
-def _given(value: Any) -> str:
-    is_plain = not isinstance(value, list | dict | date | time)
-    return repr(value) if is_plain else _TYPES[_KINDS[type(value)]]
-
-
-class _KeyedValue(NamedTuple):
-    keys: list[str]
-    value: Any
-
-
-def _find_value(value: Any, keys: Sequence[str], kind: str | None) -> _KeyedValue | None:
-    """Find a value by its path of keys, and return it with the real keys; None if there is none.
-
-    A key `...` stands for any key of a table. It is replaced by the first key that leads to a value of this kind.
-
-    kind: a value of _KINDS; None: any kind.
-    """
-    if not keys:
-        is_it = kind is None or _KINDS.get(type(value)) == kind
-        return _KeyedValue([], value) if is_it else None
-    for name in value if keys[0] == "..." and isinstance(value, dict) else keys[:1]:
-        if found := _find_value(_item(value, name), keys[1:], kind):
-            return _KeyedValue([name, *found.keys], found.value)
-    return None
-
-
-def _item(value: Any, key: str) -> Any:
-    if isinstance(value, list):
-        return value[int(key)]
-    return value.get(key) if isinstance(value, dict) else None
-
-
-def _merged(base: Mapping[str, Any], own: _Extension) -> dict[str, Any]:
+def _merge(base: Mapping[str, Any], own: _Extension) -> dict[str, Any]:
     found = {**base, "publish": own.publish}
     for name in ("title", "analysis", "seed"):
         if (value := getattr(own, name)) is not msgspec.UNSET:

@@ -11,6 +11,9 @@ must not be older than ours.
 
 Numba stores compiled kernels under the path of their source, but each executor unpacks the archive into a new folder.
 So `bin/python` first copies kfbench to a permanent folder. Otherwise every executor would compile for minutes.
+
+Not pex: it ships an interpreter only by downloading one from GitHub, of another version than the driver's, but
+executors whose Python differs are refused. The copy, the digest, the data and the plug-ins would be left to us.
 """
 
 import hashlib
@@ -78,7 +81,7 @@ class CannotPack(KfbenchError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Packed:
+class PackedArchive:
     path: Path
     size_bytes: int
     files: int
@@ -90,7 +93,7 @@ class Packed:
 Tracked = Callable[[Sequence[Any], str], Iterable[Any]]
 
 
-def pack(path: Path, tracked: Tracked | None = None) -> Packed:
+def pack(path: Path, tracked: Tracked | None = None) -> PackedArchive:
     """Write the archive to `path`, which must end in .tar.gz. The file appears when it is complete.
 
     tracked: a function of items and a caption that yields the items and shows the progress.
@@ -112,7 +115,7 @@ def pack(path: Path, tracked: Tracked | None = None) -> Packed:
             for name, file in listed:
                 archive.add(file.resolve(), name, recursive=False, filter=_without_owner)
         unfinished.replace(path)
-    return Packed(path=path, size_bytes=path.stat().st_size, files=len(files) + 1)
+    return PackedArchive(path=path, size_bytes=path.stat().st_size, files=len(files) + 1)
 
 
 def code_digest() -> str:

@@ -19,7 +19,7 @@ from kfbench.measure.kinds import kind_of
 from kfbench.measure.noise import is_timed, noise_facts
 from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.definition.profile import Profile
-from kfbench.sweep.run.plan import left
+from kfbench.sweep.run.plan import cells_left
 
 # The facts of a host that times depend on, apart from its libraries.
 MACHINE: Final = (*HARDWARE, "governor", "system", "kernel_features")
@@ -27,7 +27,7 @@ MACHINE: Final = (*HARDWARE, "governor", "system", "kernel_features")
 Hosts = Mapping[str, Mapping[str, Any]]
 
 
-class History:
+class RunHistory:
     """The sessions of a run that is being written.
 
     Args:
@@ -109,7 +109,7 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
     Raises RunError if this host is not present, if its hardware or system has changed, or if two hosts timed cells.
     """
     hosts = _timing_hosts(found)
-    if not hosts or not any(kind_of(cell).is_timed for cell in left(profile.cells, found)):
+    if not hosts or not any(kind_of(cell).is_timed for cell in cells_left(profile.cells, found)):
         return None
     host: str = hosts[0]
     then = before.get(host, {})

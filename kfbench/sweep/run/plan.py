@@ -66,7 +66,7 @@ class Stage:
         }
 
 
-def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
+def plan_stages(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
     """Group cells into stages. Stages without timing come first. A kind without cells has no stage.
 
     A kind that rides on another one has no stage, because it would be mostly overhead.
@@ -104,12 +104,12 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
                     skipped.append((part, f"about {cost:,.1f} s, but the budget of a cell is {budget_s:,g} s"))
         if kept or skipped:
             shared_s = max(LEAST_TASK_S, task_s(kept) / (TASKS_PER_CORE * cores))
-            tasks = packed(kept, ALONE_TASK_S if kind.is_timed else min(TASK_S, shared_s))
+            tasks = pack_tasks(kept, ALONE_TASK_S if kind.is_timed else min(TASK_S, shared_s))
             stages.append(Stage(kind=kind.name, tasks=tasks, split=tuple(split), skipped=tuple(skipped)))
     return tuple(stages)
 
 
-def packed(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
+def pack_tasks(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
     """Group cells into tasks of at most `most_s` estimated seconds, and return the longest task first.
 
     A task has neighbouring cells, because these often use the same records. A cell that is longer than `most_s` is a
@@ -131,7 +131,7 @@ def task_s(task: Sequence[Cell]) -> float:
     return sum(map(estimate_s, task))
 
 
-def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
+def cells_left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
     """Return the cells that a resumed run must still measure.
 
     These are the cells that lack a stored row for one of their [[grid]] blocks and formats.

@@ -29,16 +29,16 @@ from kfbench.store import RunWriter, check_place, check_resumable, create_run, r
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled, why_not_compiled
 from kfbench.sweep.host.packing import code_digest
-from kfbench.sweep.run.history import History, timed_on
-from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, left, planned
-from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
-from kfbench.sweep.spark.executors import Call, Executors, Lost, attempted, done, open_executors
+from kfbench.sweep.run.history import RunHistory, timed_on
+from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, cells_left, plan_stages
+from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, TaskResult, failed_rows, measure_task
+from kfbench.sweep.spark.executors import Call, Executors, Lost, attempt_calls, open_executors, run_calls
 from kfbench.sweep.spark.session import retrying, versions
 
 AHEAD: Final = 1  # the number of tasks that Spark plans while all cores are busy
 
 # Runs calls, at most the given number at the same time. Yields each task with its result when the task finishes.
-Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
+Attempt = Callable[[Sequence[Call[Task, TaskResult]], int], Iterator[tuple[Task, TaskResult | Lost]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +77,18 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         host = timed_on(resume, sound_rows(resume), profile, before, executors.hosts) if resume else None
         writer = stack.enter_context(_resumed(resume, facts, console) if resume else create_run(out, facts))
         stack.enter_context(_showing_how_to_resume(writer.path, console))
-        cells = left(profile.cells, writer.found)
-        history = History(writer, executors.hosts)
+        cells = cells_left(profile.cells, writer.found)
+        history = RunHistory(writer, executors.hosts)
         with counting(console, is_spoken=True) as progress:
             _compile(executors, cells, progress)
             lock_wait = HostLockWait(partial(say, console), writer.path)
             slots = executors.slots()
-            for stage in planned(cells, options.budget_s, slots):
+            for stage in plan_stages(cells, options.budget_s, slots):
                 on = None
                 if stage.tasks and not stage.parallel:
                     on = host = host or min(executors.hosts)
                     executors.stay_on(on)
-                attempt = partial(attempted, executors, harmless=(measure_task, ()), on=on)
+                attempt = partial(attempt_calls, executors, harmless=(measure_task, ()), on=on)
                 measure_stage(stage, slots if stage.parallel else 1, attempt, history, progress, lock_wait)
         run = history.complete(len(profile.cells))
     if console.is_terminal:
@@ -102,7 +102,7 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
 
 
 def measure_stage(
-    stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
+    stage: Stage, slots: int, attempt: Attempt, history: RunHistory, progress: Progress, lock_wait: HostLockWait
 ) -> None:
     """Measure the stage and store its rows. Also store the times of the stage, even if it is interrupted.
 
@@ -128,11 +128,11 @@ def measure_stage(
             again: list[Task] = []
             calls = [(measure, task) for task in tasks]
             for task, result in attempt(calls, slots + AHEAD if stage.parallel else slots):
-                if isinstance(result, Measured):
+                if isinstance(result, TaskResult):
                     busy_s += result.busy_s
                     waited_s += result.waited_s
                 left_over = _store(task, result, history)
-                if isinstance(result, Measured):
+                if isinstance(result, TaskResult):
                     lock_wait.note(result.refused, has_measured=result.has_rows, waited_s=result.waited_s)
                 again += left_over
                 measured = len(task) - sum(map(len, left_over))
@@ -155,9 +155,9 @@ def measure_stage(
         )
 
 
-def _store(task: Task, result: Measured | Lost, history: History) -> list[Task]:
+def _store(task: Task, result: TaskResult | Lost, history: RunHistory) -> list[Task]:
     """Store the rows of a task, which finished or was lost. Return the tasks (groups of cells) to try again."""
-    if isinstance(result, Measured):
+    if isinstance(result, TaskResult):
         history.add_rows(result.rows)
         history.add_rows(result.passing, passing=True)
         return [result.left] if result.left else []
@@ -183,7 +183,7 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
     if resume:
         check_resumable(resume, sweep_facts(profile, "", "", budget_s))
         rows = sound_rows(resume)
-    return planned(left(profile.cells, rows), budget_s, local_cores())
+    return plan_stages(cells_left(profile.cells, rows), budget_s, local_cores())
 
 
 def sweep_facts(profile: Profile, master: str, command: str, budget_s: float) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) ->
     else:
         bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
         failures = []
-        for _, failure in done(executors, [(why_not_compiled, call) for call in calls], slots):
+        for _, failure in run_calls(executors, [(why_not_compiled, call) for call in calls], slots):
             progress.update(bar, advance=1)
             if failure:
                 failures.append(failure)

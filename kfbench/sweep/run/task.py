@@ -21,7 +21,7 @@ from kfbench.codecs import CODECS
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import Row
 from kfbench.measure.environment import host
-from kfbench.measure.host_counters import watched
+from kfbench.measure.host_counters import watch_host
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable, host_lock
 from kfbench.measure.kinds import estimate_s, kind_of
 from kfbench.measure.kinds.base import BUSY, TookTooLong, error_text
@@ -36,7 +36,7 @@ ENDS_AFTER: Final = 2  # the process ends after this multiple of the limit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class TaskResult:
     """The result of measuring the cells of a task. Times are in seconds."""
 
     rows: pa.Table
@@ -53,7 +53,7 @@ class Measured:
 
 def measure_task(
     cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S, patience_s: float = PATIENCE_S
-) -> Measured:
+) -> TaskResult:
     """Measure the cells one after another. Return the rows and the cells that are left.
 
     Stop if a timed cell waits for the host lock longer than `patience_s` seconds.
@@ -82,7 +82,7 @@ def measure_task(
             passing += failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())
         except Exception as error:
             rows.append(table(failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())))
-    return Measured(
+    return TaskResult(
         rows=pa.concat_tables(rows),
         passing=table(passing),
         busy_s=time.perf_counter() - began - waited_s,
@@ -101,7 +101,7 @@ def measure_cell(cell: Cell) -> list[Row]:
     because rows are published and compared. Raises the errors in BUSY.
     """
     kind = kind_of(cell)
-    rows = watched(lambda: kind.rows(cell)) if kind.is_timed else kind.rows(cell)
+    rows = watch_host(lambda: kind.rows(cell)) if kind.is_timed else kind.rows(cell)
     return _under_its_grids(cell, rows, host())
 
 

@@ -9,23 +9,22 @@ checked, with about 1,024 records (RECORDS_PER_CELL).
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS, Format
 from kfbench.measure.cell import Cell
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.golden.checks import CHECKS as GOLDEN_CHECKS
 from kfbench.measure.golden.checks import check_vector
 from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.kinds import kind_of
-from kfbench.measure.kinds.base import illegal
-from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
+from kfbench.measure.kinds.base import encode_input, illegal
+from kfbench.measure.verify import CheckOutcome, Unverified, verify_breakdown, verify_records, verify_size
 from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.profile import Profile
-from kfbench.workloads import Sample
 
 RECORDS_PER_CELL: Final = 1_024
 CHECKS: Final = {
@@ -52,10 +51,10 @@ class CheckResults:
 
     checks: Mapping[str, str]
     passed: Counter[tuple[str, str]] = field(default_factory=Counter)
-    failures: list[Outcome] = field(default_factory=list)
+    failures: list[CheckOutcome] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
-    def add(self, outcome: Outcome | str) -> None:
+    def add(self, outcome: CheckOutcome | str) -> None:
         """Count the outcome of one check. A string counts a skipped cell of the format with this name."""
         if isinstance(outcome, str):
             self.skipped[outcome] += 1
@@ -113,7 +112,7 @@ class Verification:
     sweep: CheckResults
 
     @property
-    def failures(self) -> list[Outcome]:
+    def failures(self) -> list[CheckOutcome]:
         return [*self.golden.failures, *self.sweep.failures]
 
     @property
@@ -189,7 +188,7 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
     return list(found.values())
 
 
-def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | str]:
+def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[CheckOutcome | str]:
     """Check a cell in each of its formats, and yield the outcome of each check.
 
     For a format that does not support the cell, yield the name of the format instead.
@@ -197,11 +196,15 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
     plain: pairs of cell id and format that were checked without a codec. This function adds pairs to it.
     """
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
+    source = encode_input(cell, sample)
     for name in cell.formats:
         if illegal(name, sample, cell.codec):
             yield name
             continue
-        promises = _promises(FORMATS[name], sample, cell.codec, cell.level, (cell.cell_id, name) not in plain)
+        is_first = (cell.cell_id, name) not in plain
+        promises = _promises(FORMATS[name], replace(source, codec="none", level=None)) if is_first else {}
+        if cell.codec != "none":
+            promises[cell.codec] = partial(_verify_round_trip, FORMATS[name], source)
         plain.add((cell.cell_id, name))
         for check, verify_promise in promises.items():
             problem = ""
@@ -211,27 +214,19 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
                 problem = str(error)
             except Exception as error:  # a crash is a failed check, and the other checks go on
                 problem = " ".join(f"{type(error).__name__}: {error}".split("\n"))
-            yield Outcome(check=check, format=name, subject=cell.title, problem=problem)
+            yield CheckOutcome(check=check, format=name, subject=cell.title, problem=problem)
 
 
-def _promises(
-    fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool
-) -> dict[str, Callable[[], None]]:
-    """Return the checks of a format on the records of a sample, by name. A check raises an error if it fails.
-
-    without_codec: True to include the three checks without compression. A check under `codec` is added unless it is
-    "none".
-    """
-    records, given = sample.records, (sample.records, sample.bounds, sample.batch_fields)
-
-    def encode(codec: str = "none", level: int | None = None) -> EncodedLog:
-        return fmt.encode(records, sample.bounds, codec, level, sample.batch_fields, lossy=True)
-
-    log = cache(encode)
-    promises: dict[str, Callable[[], None]] = {
-        "size": lambda: verify_size(fmt, *given, log()),
-        "breakdown": lambda: verify_breakdown(fmt, fmt.breakdown(*given), records, log()),
-        "round trip": lambda: verify_records(fmt, *given, log()),
+def _promises(fmt: Format, source: EncodeInput) -> dict[str, Callable[[], None]]:
+    """Return the checks of a format without compression, by name. A check raises an error if it fails."""
+    log = cache(partial(source.encode, fmt))
+    parts = partial(fmt.breakdown, source.records, source.bounds, source.batch_fields)
+    return {
+        "size": lambda: verify_size(fmt, source, log()),
+        "breakdown": lambda: verify_breakdown(fmt, parts(), source.records, log()),
+        "round trip": lambda: verify_records(fmt, source, log()),
     }
-    of_codec = {} if codec == "none" else {codec: lambda: verify_records(fmt, *given, encode(codec, level))}
-    return promises | of_codec if without_codec else of_codec
+
+
+def _verify_round_trip(fmt: Format, source: EncodeInput) -> None:
+    verify_records(fmt, source, source.encode(fmt))

@@ -83,7 +83,7 @@ class Executors:
         barrier = self.spark.sparkContext.parallelize(range(count), count).barrier()
         prepare_slot = partial(_prepare_slot, self.terms, pickle.dumps(list(calls)))
         try:
-            slots_ready = awaited(self.spark, partial(collected, barrier.mapPartitions(prepare_slot), count))
+            slots_ready = await_job(self.spark, partial(collect_rows, barrier.mapPartitions(prepare_slot), count))
         except FAILURES as error:
             raise self._unable(error) from error
         addresses = self._addresses(slots_ready[0][0])
@@ -105,7 +105,7 @@ class Executors:
         until = math.inf
         while time.monotonic() < until:
             try:
-                (found,) = collected(self.spark.sparkContext.parallelize([recipe], 1).map(_run_recipe), 1)
+                (found,) = collect_rows(self.spark.sparkContext.parallelize([recipe], 1).map(_run_recipe), 1)
             except FAILURES as error:
                 if self.is_cluster and _lacks_code(_reason(error)):
                     raise self._unable(error) from error
@@ -269,7 +269,7 @@ def _differing(terms: Mapping[str, str | None], facts: Facts) -> str:
     )
 
 
-def collected(rows: RDD[R], count: int) -> list[R]:
+def collect_rows(rows: RDD[R], count: int) -> list[R]:
     """Collect exactly `count` rows. Raises one of FAILURES, also if there are fewer or more rows.
 
     The number must be checked: if the JVM dies while it sends rows, PySpark takes the end of the stream for the end of
@@ -286,7 +286,7 @@ def collected(rows: RDD[R], count: int) -> list[R]:
     return found
 
 
-def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
+def await_job(spark: SparkSession, job: Callable[[], R]) -> R:
     """Run the function in a thread. Return its result or raise its error. A signal cancels its Spark jobs."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(job)
@@ -317,7 +317,7 @@ class Lost:
     reason: str
 
 
-def mapped(
+def map_tasks(
     function: Callable[[T], R],
     tasks: Sequence[T],
     what: str,
@@ -342,12 +342,12 @@ def mapped(
     with open_executors(master, archive=archive) as executors, counting(console) as progress:
         bar = progress.add_task(what, total=len(tasks), unit="tasks", failed="")
         calls = [(function, task) for task in tasks]
-        for _, result in done(executors, calls, executors.slots()):
+        for _, result in run_calls(executors, calls, executors.slots()):
             progress.update(bar, advance=1)
             yield result
 
 
-def done(
+def run_calls(
     executors: Executors,
     calls: Sequence[Call[T, R]],
     workers: int,
@@ -378,10 +378,10 @@ def done(
             cancel(executors.spark, pending)  # after an interrupt
 
 
-def attempted(
+def attempt_calls(
     executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
 ) -> Iterator[tuple[T, R | Lost]]:
-    """Run the calls as `done` does. The result is Lost if a task failed in every attempt.
+    """Run the calls as `run_calls` does. The result is Lost if a task failed in every attempt.
 
     harmless: a call that cannot fail itself. It runs after a lost task. If it fails too, the task was not the cause:
     Spark has ended, or no worker can import the function. Then SweepFailed is raised.
@@ -395,7 +395,7 @@ def attempted(
         message = str(error)
         return Lost(next((reason for part, reason in LOSSES.items() if part in message), "its task failed"))
 
-    return done(executors, calls, workers, on, lost)
+    return run_calls(executors, calls, workers, on, lost)
 
 
 def _failed(error: Exception) -> SweepFailed:

@@ -16,7 +16,7 @@ from rich.console import Console
 from kfbench.errors import MissingTool
 from kfbench.progress import counting
 from kfbench.sources.topic import NO_LEADER, Topic
-from kfbench.sweep.spark.executors import FAILURES, awaited, host_facts, open_executors, require
+from kfbench.sweep.spark.executors import FAILURES, await_job, host_facts, open_executors, require
 from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause
 
 RESULT: Final = "result"
@@ -55,13 +55,13 @@ def topic_mapped(
         spark = executors.spark
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
-            sizes = awaited(spark, partial(_partition_sizes, spark, topic))
+            sizes = await_job(spark, partial(_partition_sizes, spark, topic))
             function = function_for(sizes)
             if NO_LEADER in sizes.values():  # otherwise Spark would wait for a leader
                 topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
             mapped = rows.mapInArrow(partial(_apply, executors.terms, function), f"{RESULT} binary")
-            found = awaited(spark, mapped.toArrow)
+            found = await_job(spark, mapped.toArrow)
         except FAILURES as error:
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: {cause(error)}") from error
         progress.update(bar, advance=1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Int64
 from kfbench.kernels.workload import waits
 from kfbench.kernels.workload.waits import periodic_times, stratified
-from kfbench.workloads.base.workload import BLOCK_RECORDS
+from kfbench.workloads.base import BLOCK_RECORDS
 from kfbench.workloads.named.distributions import (
     Distribution,
     Floats,
@@ -31,7 +31,7 @@ from kfbench.workloads.named.distributions import (
     table,
 )
 
-GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # numbers of streams of random draws, after keys.KEY_IDS
+GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # numbers of streams of random draws, after KEY_IDS
 SECOND_US: Final = 1_000_000
 MAX_US: Final = 2**62
 PERIOD_CELLS: Final = 2**16
@@ -42,20 +42,19 @@ class _Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     pass
 
 
-class Constant(_Arrival, tag="constant", frozen=True, kw_only=True):
+class _AtRate(_Arrival, frozen=True, kw_only=True):
+    rate_per_s: float
+
+    def __post_init__(self) -> None:
+        require(0 < self.rate_per_s < math.inf, f"rate_per_s: {self.rate_per_s} is not above 0")
+
+
+class Constant(_AtRate, tag="constant", frozen=True, kw_only=True):
     """Equal gaps between records. The first record arrives at time 0."""
 
-    rate_per_s: float
 
-    def __post_init__(self) -> None:
-        _check_rate(self.rate_per_s)
-
-
-class Poisson(_Arrival, tag="poisson", frozen=True, kw_only=True):
-    rate_per_s: float
-
-    def __post_init__(self) -> None:
-        _check_rate(self.rate_per_s)
+class Poisson(_AtRate, tag="poisson", frozen=True, kw_only=True):
+    """Independent exponential gaps."""
 
 
 class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_only=True):
@@ -77,20 +76,19 @@ class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_
         return GeneralisedPareto(theta=self.theta_us, sigma=self.sigma_us, k=self.k)
 
 
-class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
+class Sine(_AtRate, tag="sine", frozen=True, kw_only=True):
     """Poisson arrivals at the rate rate_per_s + amplitude_per_s · sin(radians_per_s · t + phase_radians), t in seconds.
 
     Source: db_bench's mixgraph (Cao et al., FAST 2020), where the parameters are called d, a, b and c in this order.
     Mixgraph changes its rate at every interval; this rate changes continuously.
     """
 
-    rate_per_s: float
     amplitude_per_s: float
     radians_per_s: float
     phase_radians: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate_per_s)
+        super().__post_init__()
         within = 0 <= self.amplitude_per_s < self.rate_per_s
         require(within, f"amplitude_per_s: {self.amplitude_per_s} is not within 0 to below rate_per_s")
         require(0 < self.radians_per_s < math.inf, f"radians_per_s: {self.radians_per_s} is not above 0")
@@ -120,10 +118,6 @@ class Bursts(_Arrival, tag="bursts", frozen=True, kw_only=True):
 
 
 Arrival = Constant | Poisson | GeneralisedParetoGaps | Sine | Bursts
-
-
-def _check_rate(rate_per_s: float) -> None:
-    require(0 < rate_per_s < math.inf, f"rate_per_s: {rate_per_s} is not above 0")
 
 
 @lru_cache(maxsize=64)
@@ -217,12 +211,8 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
 
     The unit is 1 µs. For Poisson and Sine, the unit is the mean gap.
     """
-    first = block * BLOCK_RECORDS
-    match a:
-        case GeneralisedParetoGaps(gap_us=gap) | Bursts(gap_us=gap):
-            gaps = draw(table(gap), seed, GAPS, first, BLOCK_RECORDS)
-        case _:
-            gaps = draw(table(_EXPONENTIAL), seed, GAPS, first, BLOCK_RECORDS)
+    gap = a.gap_us if isinstance(a, GeneralisedParetoGaps | Bursts) else _EXPONENTIAL
+    gaps = draw(table(gap), seed, GAPS, block * BLOCK_RECORDS, BLOCK_RECORDS)
     if isinstance(a, Bursts):
         starts = burst_starts(a, seed, block)
         pauses = _evenly(table(a.pause_us), len(starts), seed, PAUSES, block)

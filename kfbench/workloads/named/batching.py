@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from kfbench.arrays import Int32, Int64
+from kfbench.arrays import Int32, Int64, read_only
 from kfbench.batches import BatchFields
 from kfbench.kernels.workload import waits
 from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE, UNSET
 from kfbench.records import Shapes
-from kfbench.workloads.base.workload import BLOCK_RECORDS, Sample
+from kfbench.workloads.base import BLOCK_RECORDS, Sample
 from kfbench.workloads.named.distributions import (
     QUANTILES,
     Distribution,
@@ -41,13 +41,13 @@ class _Batching(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     pass
 
 
-class Fixed(_Batching, frozen=True, kw_only=True, tag="fixed"):
+class FixedSizes(_Batching, frozen=True, kw_only=True, tag="fixed"):
     """Batches of `records` records each."""
 
     records: Records
 
 
-class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
+class RandomSizes(_Batching, frozen=True, kw_only=True, tag="drawn"):
     """Batches with a random number of records, such as an upload or a database transaction that is sent at once.
 
     The tombstone (null value) that follows a delete is not counted. It is always in the batch of the delete.
@@ -126,7 +126,7 @@ class CompactionSurvivors(_Batching, frozen=True, kw_only=True, tag="survivors")
         return offsets
 
 
-Batching = Fixed | Drawn | Linger | Transactions | CompactionSurvivors
+Batching = FixedSizes | RandomSizes | Linger | Transactions | CompactionSurvivors
 
 
 def _check_sizes(records: Distribution) -> None:
@@ -139,12 +139,10 @@ def _geometric(survival: float) -> Int32:
     """Return 65,536 equally likely distances (in offsets) from one surviving record to the next: int32[65_536]."""
     p = (np.arange(QUANTILES) + 0.5) / QUANTILES
     gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(coarse(np.log1p(-p) / np.log1p(-survival)))
-    table = gaps.astype(np.int32)
-    table.flags.writeable = False
-    return table
+    return read_only(gaps.astype(np.int32))
 
 
-def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
+def random_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
     """Draw batch sizes and add `extra` to each. Return the ends of the batches that end before `units`: int64[any].
 
     units: the number of records to divide into batches.
@@ -173,12 +171,12 @@ def plan_batches(batching: Batching, seed: int, block: int, starts: Int64 | None
     """
     units = BLOCK_RECORDS if starts is None else len(starts)
     match batching:
-        case Fixed(records=size):
+        case FixedSizes(records=size):
             inner = np.arange(size, units, size)
-        case Drawn(records=sizes):
-            inner = drawn_ends(sizes, seed, block, 0, units)
+        case RandomSizes(records=sizes):
+            inner = random_ends(sizes, seed, block, 0, units)
         case Transactions(records=sizes):
-            ends = np.append(drawn_ends(sizes, seed, block, 1, units - 1), units)  # the last transaction has data too
+            ends = np.append(random_ends(sizes, seed, block, 1, units - 1), units)  # the last transaction has data too
             inner = np.stack([ends - 1, ends], axis=1).reshape(-1)[:-1]
         case CompactionSurvivors(of_records=size):
             batch = offsets // size

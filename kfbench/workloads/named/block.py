@@ -10,7 +10,7 @@ MARKER is the marker of a transaction.
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from kfbench.layouts import (
     NULL_LENGTH,
 )
 from kfbench.records import Shapes
-from kfbench.workloads.base.workload import BLOCK_RECORDS
+from kfbench.workloads.base import BLOCK_RECORDS
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
 from kfbench.workloads.named.arrivals import times_us
 from kfbench.workloads.named.batching import (
@@ -40,9 +40,8 @@ from kfbench.workloads.named.batching import (
     linger_batches,
     plan_batches,
 )
-from kfbench.workloads.named.distributions import QUANTILES, draw, lengths_table
-from kfbench.workloads.named.file import Key, Model, Part, Value
-from kfbench.workloads.named.keys import KeyDistribution
+from kfbench.workloads.named.distributions import QUANTILES, KeyDistribution, draw, lengths_table
+from kfbench.workloads.named.file import KeyTable, TextTable, ValueTable, WorkloadModel
 
 Kinds = NDArray[np.uint8]  # one per record
 PLAIN: Final = 0
@@ -76,30 +75,36 @@ NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # used instead of draws i
 HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields` by name, one item per batch
 
 
-def stream_of(model: Model, kind: int, column: Column) -> int:
-    """Return the number of the stream of random draws for the keys or values of a kind of record.
+class Generator(NamedTuple):
+    """Kinds of records whose keys, or values, are generated from the same tables.
 
-    Kinds that use the same TOML table as plain records (kind 0) also use the stream of plain records.
+    Args:
+        key: the [key] table of these records, for parts that depend on the key; None: the key is null.
+        part: their [key] or [value] table; None: null.
+        stream: the number of the stream of random draws. It is that of plain records for the table of plain records.
+        kinds: bool[256], True for these kinds.
     """
-    return column * STREAMS + (0 if model.parts[kind][column] is model.parts[0][column] else kind)
+
+    key: KeyTable | None
+    part: TextTable | None
+    stream: int
+    kinds: NDArray[np.bool_]
 
 
-def shares_main(model: Model, kind: int, column: Column) -> bool:
-    """Return True if the keys or values of this kind are generated from the same TOML tables as those of plain records.
+def generators(model: WorkloadModel, column: Column) -> list[Generator]:
+    """Return the generators of keys or values: first that of plain records, then those of other kinds.
 
-    Values depend on keys. So for values, both the key table and the value table must be the same.
+    Values depend on keys. So kinds share a generator of values only if both tables are the same.
     """
-    mine, main = model.parts[kind], model.parts[0]
-    return mine[KEY] is main[KEY] and mine[column] is main[column]
-
-
-def kinds_alike(model: Model, kind: int, column: Column) -> NDArray[np.bool_]:
-    """Find the kinds whose keys or values are generated in the same way as those of `kind`: bool[256], by kind."""
-    found = np.zeros(256, np.bool_)
-    found[kind] = True
-    if kind == PLAIN:
-        found[1 : len(model.parts)] = [shares_main(model, k, column) for k in range(1, len(model.parts))]
-        found[TOMBSTONE] = column == KEY
+    main, found = model.parts[PLAIN], list[Generator]()
+    for kind, pair in enumerate(model.parts):
+        is_main_part = pair[column] is main[column]
+        if kind and is_main_part and pair[KEY] is main[KEY]:
+            found[0].kinds[kind] = True
+        else:
+            stream = column * STREAMS + (0 if is_main_part else kind)
+            found.append(Generator(pair[KEY], pair[column], stream, np.arange(256) == kind))
+    found[0].kinds[TOMBSTONE] = column == KEY
     return found
 
 
@@ -123,12 +128,11 @@ def _shares_table(shares: tuple[float, ...]) -> Kinds:
     table = np.zeros(QUANTILES, np.uint8)
     for k, (first, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True), start=1):
         table[first:end] = k
-    table.flags.writeable = False
-    return table
+    return read_only(table)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class BlockColumns:
     """Times, offsets, lengths and kinds of records, as columns with one item per record. There is no payload yet."""
 
     timestamps_ms: Int64
@@ -139,7 +143,7 @@ class Columns:
     kinds: Kinds | None  # the kind of each record; None if all records are plain
 
     @classmethod
-    def empty(cls, model: Model, records: int) -> Self:
+    def empty(cls, model: WorkloadModel, records: int) -> Self:
         return cls(
             timestamps_ms=np.empty(records, np.int64),
             offsets=np.empty(records, np.int64),
@@ -161,7 +165,7 @@ class Columns:
             if column is not None:
                 getattr(self, name)[:] = column
 
-    def shapes(self, model: Model) -> Shapes:
+    def shapes(self, model: WorkloadModel) -> Shapes:
         """Return the records' shapes as read-only views of these columns, which stay writable."""
         records, headers = self.contents.shape
         names = np.empty(records * headers, np.int32)
@@ -179,7 +183,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Batches:
+class BlockBatches:
     """The batches of a block of 65,536 records, or of a part of a block.
 
     Args:
@@ -190,7 +194,7 @@ class Batches:
     bounds: Int64
     fields: HeaderFields
 
-    def cut(self, first: int, records: int) -> "Batches":
+    def cut(self, first: int, records: int) -> "BlockBatches":
         """Return the batches that have records first to first + records - 1, cut to these records.
 
         The bounds of the result count from `first`.
@@ -203,12 +207,12 @@ class Batches:
         if "base_sequence" in fields and "base_offset" not in fields:  # a compacted batch keeps its sequence
             fields["base_sequence"] = fields["base_sequence"].copy()
             fields["base_sequence"][0] += first - self.bounds[begin]
-        return Batches(np.clip(self.bounds[begin : end + 1] - first, 0, records), fields)
+        return BlockBatches(np.clip(self.bounds[begin : end + 1] - first, 0, records), fields)
 
 
 @dataclass(frozen=True)
-class Block:
-    model: Model
+class RecordBlock:
+    model: WorkloadModel
     seed: int
     number: int
     _known_ids: dict[KeyDistribution, Int64] = field(default_factory=dict, repr=False)
@@ -217,7 +221,7 @@ class Block:
     def first(self) -> int:
         return self.number * BLOCK_RECORDS
 
-    def fill(self, columns: Columns) -> Batches:
+    def fill(self, columns: BlockColumns) -> BlockBatches:
         """Fill the columns of all 65,536 records of the block. Return the block's batches."""
         kinds, starts, batching = columns.kinds, None, self.model.batching
         if kinds is not None:
@@ -239,7 +243,7 @@ class Block:
         if bounds is None:
             assert isinstance(batching, Linger)
             bounds = linger_batches(batching, arrived_us, columns.shapes(self.model))
-        return Batches(bounds, self._header_fields(bounds, arrived_us, columns))
+        return BlockBatches(bounds, self._header_fields(bounds, arrived_us, columns))
 
     def _fill_kinds(self, kinds: Kinds) -> Int64 | None:
         """Draw the kind of each record. Return the indexes of records that are not tombstones: int64[any].
@@ -305,17 +309,12 @@ class Block:
             same: the length that all records of a kind have; DRAWN if lengths vary.
             null_shares: the share of nulls, multiplied by 65,536.
         """
-        for k, pair in enumerate(self.model.parts):
-            key, part = pair[KEY], pair[column]
-            mine = kinds_alike(self.model, k, column)
-            if k and shares_main(self.model, k, column):
-                continue
-            stream = stream_of(self.model, k, column)
+        for key, part, stream, mine in generators(self.model, column):
             if part is None:
                 same[mine] = NULL_LENGTH
             elif (length := part.same_length) is not None:
                 same[mine] = length
-            elif kinds is None or (k == 0 and part.length is not None):  # for all records: most are of the first kind
+            elif kinds is None or (mine[PLAIN] and part.length is not None):  # for all records: most are plain
                 self._draw_lengths(part, stream, key, None, out)
             else:
                 at = np.empty(BLOCK_RECORDS + 1, np.int64)
@@ -323,7 +322,7 @@ class Block:
                 lengths = np.empty(len(at), np.int32)
                 self._draw_lengths(part, stream, key, at, lengths)
                 out[at] = lengths
-            if isinstance(part, Value):
+            if isinstance(part, ValueTable):
                 null_shares[mine] = round(part.null_share * QUANTILES)
 
     def _fill_contents(self, out: Int32) -> None:
@@ -336,7 +335,7 @@ class Block:
                 self._draw_lengths(header, HEADERS + h, self.model.key, None, lengths)
                 out[:, h] = lengths
 
-    def _draw_lengths(self, part: Part, stream: int, key: Key | None, mine: Int64 | None, out: Int32) -> None:
+    def _draw_lengths(self, part: TextTable, stream: int, key: KeyTable | None, mine: Int64 | None, out: Int32) -> None:
         """Fill `out` with lengths of keys, values or header values.
 
         Lengths are drawn from the distribution `part.length`. Without it, they are the lengths that the template
@@ -347,25 +346,25 @@ class Block:
             key: the [key] table of these records, for parts that depend on the key.
             mine: int64[n], the indexes of the records in the block of 65,536 records; None: all records.
         """
-        if part.length is not None and mine is None and not isinstance(part, Key):
+        if part.length is not None and mine is None and not isinstance(part, KeyTable):
             draws.pick(self.seed, LENGTHS + stream, self.first, lengths_table(part.length), out)
             return
         numbers = (NUMBERS if mine is None else mine) + self.first
         own_ids = self._ids(key) if mine is None else self._ids(key)[mine]
-        by = own_ids if isinstance(part, Key) else numbers
+        by = own_ids if isinstance(part, KeyTable) else numbers
         if part.length is not None:
             draws.pick_at(self.seed, LENGTHS + stream, by, lengths_table(part.length), out)
         else:
             out[:] = part.parsed.natural(self.seed, FILLED + stream, by, keys=own_ids)
 
-    def _ids(self, key: Key | None) -> Int64:
+    def _ids(self, key: KeyTable | None) -> Int64:
         """Return the key ids of all records of the block: int64[65_536]. They are cached per key distribution."""
         distribution = KeyDistribution() if key is None else key.distribution
         if distribution not in self._known_ids:
             self._known_ids[distribution] = distribution.ids(self.seed, self.first, BLOCK_RECORDS)
         return self._known_ids[distribution]
 
-    def _header_fields(self, bounds: Int64, arrived_us: Int64, columns: Columns) -> HeaderFields:
+    def _header_fields(self, bounds: Int64, arrived_us: Int64, columns: BlockColumns) -> HeaderFields:
         """Return the batch header fields that can differ between batches, by name."""
         model, found = self.model, {}
         batches = len(bounds) - 1

@@ -32,11 +32,10 @@ import msgspec
 from msgspec import Meta
 
 from kfbench.errors import InvalidConfig
-from kfbench.workloads.base.workload import Parameter
+from kfbench.workloads.base import Parameter
 from kfbench.workloads.named.arrivals import Arrival, block_us
 from kfbench.workloads.named.batching import Batching, CompactionSurvivors, Linger, Transactions
-from kfbench.workloads.named.distributions import Distribution, lengths_table, require
-from kfbench.workloads.named.keys import KeyDistribution
+from kfbench.workloads.named.distributions import Distribution, KeyDistribution, lengths_table, require
 from kfbench.workloads.payload.template import Template
 
 KINDS: Final = ("process", "model", "dist")  # keys that choose the class of a table
@@ -71,11 +70,11 @@ class TimestampRules(_Table, frozen=True, kw_only=True):
         require(not (self.same_in_batch and self.period_ms), "period_ms: it contradicts same_in_batch")
 
 
-class Producer(_Table, frozen=True, kw_only=True):
+class ProducerTable(_Table, frozen=True, kw_only=True):
     idempotent: bool = True
 
 
-class Part(_Table, frozen=True, kw_only=True):
+class TextTable(_Table, frozen=True, kw_only=True):
     """A text template for keys, values or header values, and the distribution of their lengths.
 
     length: the distribution of lengths in bytes; None: the lengths that the template produces.
@@ -103,7 +102,7 @@ class Part(_Table, frozen=True, kw_only=True):
         return least if least == most else None
 
 
-class Key(Part, frozen=True, kw_only=True):
+class KeyTable(TextTable, frozen=True, kw_only=True):
     cardinality: int | None = None
     skew: float = 0.0
     in_turn: bool = False
@@ -117,39 +116,44 @@ class Key(Part, frozen=True, kw_only=True):
         return KeyDistribution(cardinality=self.cardinality, skew=self.skew, in_turn=self.in_turn)
 
 
-class Value(Part, frozen=True, kw_only=True):
+class ValueTable(TextTable, frozen=True, kw_only=True):
     null_share: Share = 0.0
 
 
-class Header(Part, frozen=True, kw_only=True):
+class HeaderTable(TextTable, frozen=True, kw_only=True):
     name: str
 
 
-class Other(_Table, frozen=True, kw_only=True):
+class OtherTable(_Table, frozen=True, kw_only=True):
     share: Share
-    key: Key | None = None
-    value: Value | None = None
+    key: KeyTable | None = None
+    value: ValueTable | None = None
     tombstone: bool = False
 
 
-class Model(_Table, frozen=True, kw_only=True):
-    """All tables of a workload, or of a variant of it."""
+class Texts(msgspec.Struct, frozen=True, kw_only=True):
+    """The texts of a file for readers."""
 
     summary: str
     question: str
-    class_: str = msgspec.field(name="class", default="")
     story: str
+    class_: str = msgspec.field(name="class", default="")
+    assumptions: list[str] = []
+
+
+class WorkloadModel(Texts, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All tables of a workload, or of a variant of it."""
+
     arrival: Arrival
     batching: Batching
-    value: Value
-    assumptions: list[str] = []
+    value: ValueTable
     sources: dict[str, Any] = {}
     time: TimestampRules = TimestampRules()
-    producer: Producer = Producer()
-    key: Key | None = None
+    producer: ProducerTable = ProducerTable()
+    key: KeyTable | None = None
     bands: dict[str, tuple[Band, Band, Band]] = {}
-    header: list[Header] = []
-    other: list[Other] = []
+    header: list[HeaderTable] = []
+    other: list[OtherTable] = []
 
     def __post_init__(self) -> None:
         block_us(self.arrival)
@@ -182,13 +186,13 @@ class Model(_Table, frozen=True, kw_only=True):
         return any(each.tombstone for each in self.other)
 
     @property
-    def parts(self) -> list[tuple[Key | None, Value]]:
+    def parts(self) -> list[tuple[KeyTable | None, ValueTable]]:
         """The key and value tables of each kind of record: plain records first, then those of the [[other]] tables."""
         return [(self.key, self.value), *((each.key or self.key, each.value or self.value) for each in self.other)]
 
 
 @lru_cache(maxsize=256)
-def load(path: Path, variant: str | None = None) -> Model:
+def load(path: Path, variant: str | None = None) -> WorkloadModel:
     """Read and check the tables of a file, or of one of its variants. Raises InvalidConfig with the file and key."""
     tables = dict(_tables(path))
     found = tables.pop("variant", {})
@@ -203,17 +207,12 @@ def load(path: Path, variant: str | None = None) -> Model:
             del tables[name]
         tables = _laid_over(tables, over)
     try:
-        return msgspec.convert(tables, Model)
+        return msgspec.convert(tables, WorkloadModel)
     except (msgspec.ValidationError, InvalidConfig) as error:
         raise InvalidConfig(f"{path}: {f'variant.{variant}: ' if variant else ''}{error}") from None
 
 
-class Prose(msgspec.Struct, frozen=True, kw_only=True):
-    summary: str
-    question: str
-    story: str
-    class_: str = msgspec.field(name="class", default="")
-    assumptions: list[str] = []
+class Prose(Texts, frozen=True, kw_only=True):
     variant: dict[str, Any] = {}
 
 

@@ -1,4 +1,4 @@
-"""Generate any consecutive records of a named workload's endless sequence (see the laws in `base.workload`).
+"""Generate any consecutive records of a named workload's endless sequence (see the laws in `workloads.base`).
 
 Random draws depend only on record numbers (`kernels/workload/draws.py`). Blocks of 65,536 records are generated as a
 whole, then cut. Payload (keys, values and headers) is generated from text templates.
@@ -13,7 +13,7 @@ from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
-from kfbench.workloads.base.workload import BLOCK_RECORDS, Filled, Sample, block_slices, check_slice
+from kfbench.workloads.base import BLOCK_RECORDS, Sample, TextColumn, block_slices, check_slice
 from kfbench.workloads.grid import PRODUCER_ID
 from kfbench.workloads.named.arrivals import MAX_US, block_us
 from kfbench.workloads.named.batching import CompactionSurvivors, Transactions
@@ -27,26 +27,21 @@ from kfbench.workloads.named.block import (
     MARKERS,
     TOMBSTONE,
     VALUE,
-    Block,
+    BlockColumns,
     Column,
-    Columns,
     HeaderFields,
     Kinds,
-    kinds_alike,
+    RecordBlock,
+    generators,
     pick_shares,
-    repeat,
-    shares_main,
-    stream_of,
 )
-from kfbench.workloads.named.distributions import require
-from kfbench.workloads.named.file import Key, Model
-from kfbench.workloads.named.keys import KeyDistribution
+from kfbench.workloads.named.distributions import KeyDistribution, require
+from kfbench.workloads.named.file import KeyTable, WorkloadModel
 
-ROWS: Final = 2_048  # batches per step; their header fields stay in the processor's cache until all are written
 NO_BYTES: Final = np.zeros(0, np.uint8)
 
 
-def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
+def sample(model: WorkloadModel, *, records: int, seed: int, start: int = 0) -> Sample:
     """Return the records with the numbers start to start + records - 1. They may begin and end inside a batch.
 
     Raises InvalidConfig for negative arguments, and if times or offsets would be above 2**62.
@@ -54,13 +49,13 @@ def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
     check_slice(records, seed, start)
     _check_reach(model, records, start)
     _keep_freed_memory()
-    columns = Columns.empty(model, records)
+    columns = BlockColumns.empty(model, records)
     bounds, fields, done = [np.zeros(1, np.int64)], [], 0
     for number, first, count in block_slices(start, records):
         # A whole block is written into its final place, because new arrays cost as much as filling them.
         part = columns.cut(done, count)
-        whole = part if count == BLOCK_RECORDS else Columns.empty(model, BLOCK_RECORDS)
-        batches = Block(model, seed, number).fill(whole)
+        whole = part if count == BLOCK_RECORDS else BlockColumns.empty(model, BLOCK_RECORDS)
+        batches = RecordBlock(model, seed, number).fill(whole)
         if whole is not part:
             part.put(whole.cut(first, count))
         cut = batches.cut(first, count)
@@ -77,7 +72,7 @@ def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
     )
 
 
-def _check_reach(model: Model, records: int, start: int) -> None:
+def _check_reach(model: WorkloadModel, records: int, start: int) -> None:
     """Raise InvalidConfig if times in µs or offsets would be above MAX_US (2**62)."""
     blocks = -(-(start + records) // BLOCK_RECORDS)
     lapse_us = blocks * block_us(model.arrival)
@@ -89,7 +84,7 @@ def _check_reach(model: Model, records: int, start: int) -> None:
         )
 
 
-def _batch_fields(model: Model, found: HeaderFields) -> BatchFields:
+def _batch_fields(model: WorkloadModel, found: HeaderFields) -> BatchFields:
     """Return the header fields of all batches. found: the fields that differ between batches, by name."""
     if not found:
         return NO_FIELDS
@@ -98,14 +93,9 @@ def _batch_fields(model: Model, found: HeaderFields) -> BatchFields:
         row["producer_id"], row["producer_epoch"] = PRODUCER_ID, 0
     row["is_transactional"] = isinstance(model.batching, Transactions)
     row["timestamp_type"] = model.time.append_time
-    rows = np.empty(len(next(iter(found.values()))), row.dtype)
-    alike = np.empty(min(len(rows), ROWS), row.dtype)
-    repeat(row, alike)
-    for first in range(0, len(rows), ROWS):
-        part = rows[first : first + ROWS]
-        part.view(np.uint8)[:] = alike.view(np.uint8)[: part.nbytes]
-        for name, column in found.items():
-            part[name] = column[first : first + ROWS]
+    rows = np.tile(row, len(next(iter(found.values()))))
+    for name, column in found.items():
+        rows[name] = column
     return BatchFields.trusted(rows)
 
 
@@ -120,7 +110,7 @@ def _keep_freed_memory() -> None:
     np.empty((32 << 20) - 8_192, np.uint8)
 
 
-def _records_of(model: Model, shapes: Shapes, kinds: Kinds | None, seed: int, start: int) -> Records:
+def _records_of(model: WorkloadModel, shapes: Shapes, kinds: Kinds | None, seed: int, start: int) -> Records:
     """Generate the payload for records with known shapes (lengths, times, offsets).
 
     Args:
@@ -156,7 +146,7 @@ def _records_of(model: Model, shapes: Shapes, kinds: Kinds | None, seed: int, st
     )
 
 
-def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Kinds | None) -> Int64:
+def _key_ids(model: WorkloadModel, key: KeyTable | None, seed: int, numbers: Int64, kinds: Kinds | None) -> Int64:
     """Return the key ids of consecutive records: int64[records]. A tombstone has the key of the record before it.
 
     numbers: int64[records], the numbers of the records in the workload.
@@ -176,8 +166,8 @@ def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Ki
 
 
 def _fill_column(
-    model: Model, column: Column, seed: int, shapes: Shapes, kinds: Kinds | None, numbers: Int64, ids: Int64
-) -> Filled:
+    model: WorkloadModel, column: Column, seed: int, shapes: Shapes, kinds: Kinds | None, numbers: Int64, ids: Int64
+) -> TextColumn:
     """Generate all keys or all values of the records. Kinds of records with different tables are generated in turn.
 
     Args:
@@ -187,19 +177,18 @@ def _fill_column(
     """
     lengths = shapes.key_lengths if column == KEY else shapes.value_lengths
     data_by_kind, starts, size = [NO_BYTES], np.zeros(len(shapes), np.int64), 0
-    for k, pair in enumerate(model.parts):
-        key, part = pair[KEY], pair[column]
-        if part is None or (k and shares_main(model, k, column)):
+    for key, part, stream, is_mine in generators(model, column):
+        if part is None:
             continue
         own_ids = ids if key is model.key else _key_ids(model, key, seed, numbers, None)
-        mine = None if kinds is None else kinds_alike(model, k, column)[kinds]
+        mine = None if kinds is None else is_mine[kinds]
         data, found = part.parsed.fill(
-            seed, FILLED + stream_of(model, k, column), own_ids if column == KEY else numbers,
+            seed, FILLED + stream, own_ids if column == KEY else numbers,
             lengths if mine is None else np.where(mine, lengths, np.int32(NULL_LENGTH)), keys=own_ids,
             timestamps_ms=None if column == KEY else shapes.timestamps_ms,
         )  # fmt: skip
         if mine is None:
-            return Filled(data, found)
+            return TextColumn(data, found)
         np.copyto(starts, found + size, where=mine)
         data_by_kind.append(data)
         size += len(data)
@@ -212,4 +201,4 @@ def _fill_column(
             abort = drawn[marker].astype(np.int64)
         starts[marker] = size + abort * MARKER_LAYOUTS[column].itemsize
         data_by_kind.append(np.frombuffer(MARKERS[column], np.uint8))
-    return Filled(np.concatenate(data_by_kind), starts)
+    return TextColumn(np.concatenate(data_by_kind), starts)

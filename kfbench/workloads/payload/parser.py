@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int32
+from kfbench.arrays import Bytes, Int32, read_only
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import templates as kernels
 
@@ -68,13 +68,6 @@ job finished without errors|worker picked up task|step skipped by rule|result st
 )
 
 
-def read_only(values: NDArray[Any], dtype: type[np.generic] | np.dtype[Any]) -> NDArray[Any]:
-    """Return the values as a read-only contiguous array. The kernels are compiled for this kind of array."""
-    column = np.ascontiguousarray(values, dtype).view()
-    column.flags.writeable = False
-    return column
-
-
 def channel_of(name: str) -> int:
     """Return a 64-bit hash of a name, for the random draws of a slot.
 
@@ -88,7 +81,7 @@ def shown(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Head:
+class SlotHead:
     """The head of a slot. bodies: the distinct texts after the colon of all slots with this name, in order."""
 
     name: str = ""
@@ -113,7 +106,7 @@ class Parser:
         self.picks: list[Bytes] = []
         self.widths: list[Int32] = []  # the widths of the words that the picks choose
         self.steps: list[tuple[int, int]] = []
-        self.named: dict[str, _Head] = {}
+        self.named: dict[str, SlotHead] = {}
         self.literal = b""
         self.least = self.most = self.fixed = 0
         self.slots = 0
@@ -137,10 +130,8 @@ class Parser:
             at = closes + 1
         self.literal += self.text[at:].encode()
         self._add(kind=kernels.END)
-        ops = np.zeros(len(self.ops), kernels.OPERATION)
-        for op, row in zip(self.ops, ops, strict=True):
-            for name, value in op.items():
-                row[name] = value
+        names = kernels.OPERATION.names or ()
+        ops = np.array([tuple(op.get(name, 0) for name in names) for op in self.ops], kernels.OPERATION)
         varying = [i for i, op in enumerate(self.ops) if op["width"] < 0]
         if self.most > MAX_WIDTH:
             self._refuse(
@@ -150,13 +141,13 @@ class Parser:
             "least_bytes": self.least,
             "most_bytes": self.most,
             "elastic_slots": sum(op["elastic"] for op in self.ops),
-            "_ops": read_only(ops, kernels.OPERATION),
-            "_varying": read_only(np.array(varying, np.int64), np.int64),
-            "_bytes": read_only(np.frombuffer(bytes(self.bytes) + bytes(kernels.SLACK_BYTES), np.uint8), np.uint8),
-            "_words": read_only(np.array(self.words, kernels.WORD), kernels.WORD),
-            "_picks": read_only(np.concatenate([np.zeros(0, np.uint8), *self.picks]), np.uint8),
-            "_widths": read_only(np.concatenate([np.zeros(0, np.int32), *self.widths]), np.int32),
-            "_steps": read_only(np.array(self.steps, kernels.STEP), kernels.STEP),
+            "_ops": read_only(ops),
+            "_varying": read_only(np.array(varying, np.int64)),
+            "_bytes": np.frombuffer(bytes(self.bytes) + bytes(kernels.SLACK_BYTES), np.uint8),
+            "_words": read_only(np.array(self.words, kernels.WORD)),
+            "_picks": read_only(np.concatenate([np.zeros(0, np.uint8), *self.picks])),
+            "_widths": read_only(np.concatenate([np.zeros(0, np.int32), *self.widths])),
+            "_steps": read_only(np.array(self.steps, kernels.STEP)),
             "_fixed_bytes": self.fixed,
         }
 
@@ -164,7 +155,7 @@ class Parser:
         raise InvalidConfig(f"template {shown(self.text)}, character {at + 1}: {why}")
 
     def _slot(self, body: str) -> None:
-        head, variety = _Head(), 0
+        head, variety = SlotHead(), 0
         if body.startswith("$"):
             found = _HEAD.fullmatch(body)
             if not found:
@@ -250,7 +241,7 @@ class Parser:
         return len(self.bytes) - len(text)
 
 
-def _head(name: str, how: str) -> _Head:
+def _head(name: str, how: str) -> SlotHead:
     options = dict(re.findall(r"(key|even|every|of) *(\d*)", how))
     if name in _HOW:
         raise _Unreadable(f"{name} cannot be a name: a space before it is missing")
@@ -260,10 +251,10 @@ def _head(name: str, how: str) -> _Head:
     for word, number in numbers.items():
         if not 1 <= number <= MAX_SCALED:
             raise _Unreadable(f"{word} {number}: 1 to {MAX_SCALED} are possible")
-    return _Head(name=name, options=frozenset(options), every=numbers.get("every", 1), of=numbers.get("of", 0))
+    return SlotHead(name=name, options=frozenset(options), every=numbers.get("every", 1), of=numbers.get("of", 0))
 
 
-def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
+def _parts(body: str, head: SlotHead, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
     """Yield the fields of each operation of a slot, with the literal text before it. A UUID has several operations.
 
     Raises _Unreadable.
@@ -296,7 +287,7 @@ def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict
         raise _Unreadable("no such slot")
 
 
-def _words(words: Sequence[str], head: _Head, parser: Parser) -> dict[str, int]:
+def _words(words: Sequence[str], head: SlotHead, parser: Parser) -> dict[str, int]:
     if len(words) > MAX_WORDS:
         raise _Unreadable(f"{len(words)} words; at most {MAX_WORDS} are possible")
     encoded = [word.encode() for word in words]
@@ -317,7 +308,7 @@ def _characters(width: int | None, alphabet: str, parser: Parser) -> dict[str, i
     return {"kind": kernels.CHARACTERS, "at": parser.add_text(letters), "size": len(letters), **room}
 
 
-def _integer(low: int, high: int, kind: str | None, head: _Head, parser: Parser) -> dict[str, int]:
+def _integer(low: int, high: int, kind: str | None, head: SlotHead, parser: Parser) -> dict[str, int]:
     most = MAX_SCALED if kind else MAX_NUMBER
     if high < low:
         raise _Unreadable("the range ends before it begins")
@@ -343,7 +334,7 @@ def _least_draw(kind: int, above: int, span: int) -> int:
     return bisect_left(range(2**32), above, key=number)
 
 
-def _count(first: int, step: int, head: _Head) -> dict[str, int]:
+def _count(first: int, step: int, head: SlotHead) -> dict[str, int]:
     if "of" in head.options:
         raise _Unreadable("a count and of do not go together")
     if first > MAX_NUMBER or not 1 <= step <= MAX_SCALED:
@@ -351,7 +342,7 @@ def _count(first: int, step: int, head: _Head) -> dict[str, int]:
     return {"kind": kernels.COUNT, "low": first, "step": step, "width": -1, "least": 1, "most": 20}
 
 
-def _id(digits: int, head: _Head) -> dict[str, int]:
+def _id(digits: int, head: SlotHead) -> dict[str, int]:
     if head.options:
         raise _Unreadable("an id depends on the key: it takes no head")
     if not 1 <= digits <= 9:
@@ -359,7 +350,7 @@ def _id(digits: int, head: _Head) -> dict[str, int]:
     return {"kind": kernels.ID, "width": digits, "size": 10**digits}
 
 
-def _time(form: str, before_ms: int, head: _Head) -> dict[str, int]:
+def _time(form: str, before_ms: int, head: SlotHead) -> dict[str, int]:
     if head.options:
         raise _Unreadable("a time depends on the record: it takes no head")
     if before_ms >= MAX_SCALED:

@@ -43,12 +43,12 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, check_buffer
+from kfbench.arrays import Bytes, Int32, Int64, check_buffer, read_only
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import templates as kernels
-from kfbench.workloads.base.workload import Filled
+from kfbench.workloads.base import TextColumn
 from kfbench.workloads.grid import START_OF_2026_MS
-from kfbench.workloads.payload.parser import Parser, read_only, shown
+from kfbench.workloads.payload.parser import Parser, shown
 
 SCRATCH: Final = 1_024  # records at a time: 24 KiB
 
@@ -100,13 +100,13 @@ class Template:
 
         Arguments are explained at `fill`.
         """
-        numbers = read_only(numbers, np.int64)
+        numbers = _column(numbers, np.int64)
         if self.least_bytes == self.most_bytes:
             return np.full(len(numbers), self.least_bytes, np.int32)
         lengths = np.empty(len(numbers), np.int32)
         kernels.natural(
             self._ops, self._varying, self._widths, self._steps, seed, purpose, self._fixed_bytes,
-            numbers, numbers if keys is None else read_only(keys, np.int64), np.empty(3 * SCRATCH, np.uint64), lengths,
+            numbers, numbers if keys is None else _column(keys, np.int64), np.empty(3 * SCRATCH, np.uint64), lengths,
         )  # fmt: skip
         return lengths
 
@@ -120,7 +120,7 @@ class Template:
         keys: Int64 | None = None,
         timestamps_ms: Int64 | None = None,
         out: Bytes | None = None,
-    ) -> Filled:
+    ) -> TextColumn:
         """Generate records, one after another in one buffer. Return the bytes and the start of each record.
 
         Args:
@@ -136,19 +136,19 @@ class Template:
         Raises InvalidConfig if a length is too large for a template without elastic slots. Raises InvalidRecords for an
         invalid `out`.
         """
-        numbers = read_only(numbers, np.int64)
-        keys = numbers if keys is None else read_only(keys, np.int64)
-        naturals = read_only(self.natural(seed, purpose, numbers, keys=keys), np.int32)
-        lengths = naturals if lengths is None else read_only(lengths, np.int32)
+        numbers = _column(numbers, np.int64)
+        keys = numbers if keys is None else _column(keys, np.int64)
+        naturals = read_only(self.natural(seed, purpose, numbers, keys=keys))
+        lengths = naturals if lengths is None else _column(lengths, np.int32)
         if not self.elastic and (longer := np.flatnonzero(lengths > naturals)).size:
             raise InvalidConfig(
                 f"template {shown(self.text)}: record {numbers[longer[0]]} has {naturals[longer[0]]} bytes, "
                 f"{lengths[longer[0]]} are wanted, and no slot is elastic"
             )
-        times_ms = read_only(START_OF_2026_MS + numbers if timestamps_ms is None else timestamps_ms, np.int64)
+        times_ms = _column(START_OF_2026_MS + numbers if timestamps_ms is None else timestamps_ms, np.int64)
         if len(self._ops) == 1:
             at = self._ops[0]["literal_at"]  # constant text needs one copy
-            return Filled(self._bytes[at : at + self.least_bytes], np.zeros(len(numbers), np.int64))
+            return TextColumn(self._bytes[at : at + self.least_bytes], np.zeros(len(numbers), np.int64))
         ends = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
         total = int(ends[-1]) if len(ends) else 0
         starts = np.zeros(len(numbers), np.int64)
@@ -158,6 +158,10 @@ class Template:
         check_buffer(out, self.room_bytes(total))
         kernels.fill(
             self._ops, self._bytes, self._words, self._picks, seed, purpose, self.elastic_slots,
-            numbers, keys, times_ms, naturals, lengths, read_only(starts, np.int64), out,
+            numbers, keys, times_ms, naturals, lengths, read_only(starts), out,
         )  # fmt: skip
-        return Filled(out[:total], starts)
+        return TextColumn(out[:total], starts)
+
+
+def _column(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    return read_only(np.ascontiguousarray(values, dtype))

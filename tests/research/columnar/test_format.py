@@ -1,4 +1,4 @@
-"""The columnar format (magic 4) writes the bytes of its reference codec, and reads batches written by hand."""
+"""The columnar format (magic 5) writes the bytes of its reference codec, and reads batches written by hand."""
 
 import itertools
 import random

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from kfbench import FORMATS, BatchFields, read_log
 from kfbench.broker.convert import convert
-from kfbench.log.writing import kinds_of, write_batches
+from kfbench.log.writing import encodings_of, write_batches
 from tests.common import batch_fields_of, bounds_of, records_of, reference_decode
 from tests.formats.fuzz import sealed
 from tests.recorded import FOLDER, NAMES
 from tests.research.columnar import cases as columnar_cases
-from tests.research.columnar.append_batches import messages
+from tests.research.columnar.batches import messages
 from tests.strategies import NOW_MS, Case
 from tests.test_golden import OURS, index, vector
 
@@ -25,7 +25,7 @@ from tests.test_golden import OURS, index, vector
 def written_as(name: str, log: Any) -> bytes:
     """Write the batches of a log in another format, each with its codec and header fields. Nothing may be lost."""
     read = read_log(log)
-    found = kinds_of(read)
+    found = encodings_of(read)
     kinds = [replace(kind, fmt=FORMATS[name]) for kind in found.kinds]
     made = write_batches(read.source_records, read.bounds, read.batch_fields, found.number, kinds)
     assert not made.losses

@@ -4,16 +4,12 @@ It states bits, column kinds, header forms, and every byte of an example.
 """
 
 import re
-import struct
-import tracemalloc
 from itertools import accumulate
 from pathlib import Path
 
-import crc32c
 import pytest
 
-from kfbench import FORMATS, Limits, layouts
-from kfbench.errors import CorruptLog
+from kfbench import Limits, layouts
 from kfbench.research.columnar.kernels import batch_header, columns, header_reading
 from tests.page_tables import mask_of, tables
 from tests.reference import v23
@@ -22,6 +18,7 @@ from tests.reference.varint import unsigned
 from tests.research.columnar import reference as columnar
 from tests.research.columnar import reference_columns as columnar_columns
 from tests.research.columnar import reference_headers as columnar_headers
+from tests.research.columnar.batches import batch_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "columnar.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)
@@ -143,35 +140,11 @@ def test_kinds_that_are_refused() -> None:
     assert "Kind 3 is refused." in TEXT
 
 
-def claim(count: int) -> bytes:
-    """Return a batch that claims `count` records without keys, values or other columns."""
-    covered = bytes(2) + b"\xff" * 6 + unsigned(count)
-    return struct.pack(">qiibI", 0, 9 + len(covered), 0, columnar.MAGIC, crc32c.crc32c(covered)) + covered
-
-
-def test_34_bytes_that_claim_many_records() -> None:
-    """34 bytes that claim too many records are refused before memory is allocated."""
-    data, fmt = claim(2**31 - 1), FORMATS["columnar"]
-    assert len(data) == 34
-    for read in (fmt.decode, fmt.decode_metadata):
-        read(claim(1))  # compiling and loading the kernels takes memory, too
-        tracemalloc.start()
-        try:
-            with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
-                read(data)
-            assert tracemalloc.get_traced_memory()[1] < 1 << 20
-        finally:
-            tracemalloc.stop()
-
-
 def test_the_most_records_in_33_bytes() -> None:
     """33 bytes can claim 16,777,216 records, the most that the default limit allows."""
     most = Limits().batch_records
-    assert most == 2**24
-    assert len(claim(most)) == 33
-    assert len(FORMATS["columnar"].decode(claim(1000)).records) == 1000
-    assert "33 bytes are 16,777,216 records of nulls" in PAGE
-    assert "and 805 MB of a reader's columns" in TEXT
+    assert most == 2**24 and len(batch_of(0, "", unsigned(most).hex())) == 33
+    assert "33 bytes are 16,777,216 records of nulls" in PAGE and "and 805 MB of a reader's columns" in TEXT
 
 
 def test_bytes_of_an_anchor() -> None:

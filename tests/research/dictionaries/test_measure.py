@@ -1,6 +1,7 @@
 """Sizes and times with dictionaries. Training never sees what is measured."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,22 @@ import pytest
 from kfbench import FORMATS, Dictionary, train_dictionary
 from kfbench.codecs import ZstdDictionary
 from kfbench.dictionary_training import samples as all_samples
-from kfbench.errors import IllegalCombination
+from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.log import dictionary_batch
 from kfbench.measure.columns import Row
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.schema import DETERMINISTIC
 from kfbench.research.dictionaries import sizes as module
 from kfbench.research.dictionaries.cpu import DICTIONARY_OPERATIONS, _copies, measure_codecs
+from kfbench.research.dictionaries.kinds import DictionarySettings, topic_of
 from kfbench.research.dictionaries.sizes import measure_dictionaries, split_topic
+from kfbench.sweep.definition import sweep_file
+from kfbench.sweep.definition.profile import cells_of_grid
+from kfbench.sweep.definition.sweep_file import Grid
+from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads.catalogue import WORKLOADS
+from kfbench.workloads.recorded import TOPICS
+from tests.sweep.cells import dictionary_cell
 
 SETTINGS: Any = {"sizes_bytes": (2_048, 4_096), "shares": (0.25, 0.5), "parts": 3, "training_batch": 10}
 
@@ -57,14 +65,14 @@ def test_training_sees_only_records_before_those_that_are_measured(monkeypatch: 
         trained_until.append(int(records.offsets.max()))
         return all_samples(records, *given)
 
-    def verified(_: Any, records: Any, bounds: Any, fields: Any, log: Any, dictionaries: Any = ()) -> None:
-        if dictionaries:
-            encoded_from.append(int(records.offsets.min()))
+    def verified(_: Any, source: Any, log: Any) -> None:
+        if source.dictionaries:
+            encoded_from.append(int(source.records.offsets.min()))
 
     monkeypatch.setattr(module, "samples", samples)
     monkeypatch.setattr(module, "verify_records", verified)
     first_batch = int(split_topic(source.bounds, 0.5, 1)[0])
-    module.make_dictionary(source, FORMATS[name], first_batch, 10, module.trained(4_096))
+    module.make_dictionary(source, FORMATS[name], first_batch, 10, module.trainer(4_096))
     list(measure_dictionaries(FORMATS[name], source, **SETTINGS | {"shares": (0.5,)}))
     first = int(source.records.offsets[source.bounds[first_batch]])
     assert trained_until and max(trained_until) < first
@@ -144,3 +152,42 @@ def test_live_dictionaries_differ_and_still_fit_the_topic() -> None:
     body = FORMATS["v2"].plain_bodies(source.records, source.bounds)[-1]
     sizes = [len(ZstdDictionary.of(copy).compress(body, 3)) for copy in copies]
     assert max(sizes) <= 1.02 * min(sizes) and isinstance(copies[1], Dictionary)
+
+
+# A topic whose records change: those of another recorded topic come first.
+
+CHANGING = {"trained_share": (0.5, 0.75), "parts": 2, "preceded_by": "lines-jvm-gc"}
+NEW = replace(TOPICS["lines-kafka-broker"], batch_size=7)
+
+
+def test_the_records_change_in_the_middle_at_a_batch_boundary() -> None:
+    cell = replace(dictionary_cell(settings=CHANGING, records=1_000), workload=NEW)
+    sample = topic_of(cell)
+    parts = [replace(TOPICS["lines-jvm-gc"], batch_size=7), NEW]
+    old, new = (part.generate(records=1_000, seed=0) for part in parts)
+    assert sample.records.values() == old.records.values() + new.records.values()
+    assert 1_000 in sample.bounds and sample.bounds[-1] == len(sample.records) == 2_000
+    rows = measure_cell(replace(cell, formats=("v2",), grids={"g": ("v2",)}))
+    (first, second) = (row for row in rows if row["trained_share"] == 0.5 and row["dictionary"] == "plain")
+    assert first["records"] + second["records"] == 1_000
+    trained = {row["trained_share"]: row["trained_records"] for row in rows if row["dictionary"] == "trained"}
+    assert trained[0.5] == 1_000 and 1_500 <= trained[0.75] < 1_507
+
+
+@pytest.mark.parametrize(
+    ("before", "workloads", "reason"),
+    [
+        ("lines-none", ["lines-jvm-gc"], "'lines-none'"),
+        ("recorded-telemetry", ["lines-jvm-gc"], "'recorded-telemetry'"),
+        ("lines-jvm-gc", ["user-activity"], "'user-activity'"),
+        ("lines-jvm-gc", ["lines-*"], r"'lines-\*'"),
+        ("lines-jvm-gc", ["lines-jvm-gc"], "itself"),
+    ],
+)
+def test_only_other_topics_of_lines_can_follow(before: str, workloads: list[str], reason: str) -> None:
+    given: dict[str, Any] = {"workloads": workloads, "dictionary": DictionarySettings(preceded_by=before)}
+    grid = Grid(
+        name="g", title="", analysis="", measure=["dictionary"], formats=["v2"], codecs={"zstd": [3]}, **given
+    )  # fmt: skip
+    with pytest.raises(InvalidConfig, match=f"preceded_by.*{reason}"):
+        cells_of_grid("here", grid, sweep_file.read("dictionary").file)

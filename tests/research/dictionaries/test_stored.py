@@ -13,7 +13,7 @@ from kfbench.research.dictionaries.saving_tables import dictionary_tables
 from kfbench.sources import find
 from kfbench.whatif.answer import AS_RECORDED, WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.kept_stretches import without_stored
+from kfbench.whatif.stretches import without_dictionaries
 from kfbench.whatif.summary import best_choice, today_table
 from tests.dictionary_samples import RAW, TRAINED, body, records, segment
 from tests.recorded import FOLDER
@@ -119,13 +119,13 @@ def test_other_control_batches_stay(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000005000.log"
     path.write_bytes(segment("v2", TRAINED, of_log(5_000, 5_050)))
     [chunk] = find([path]).parts[0].chunks()
-    found = without_stored(chunk)
+    found = without_dictionaries(chunk)
     assert found.chunk.records.values() == of_log(5_000, 5_050).values()
     assert (found.size_bytes, found.numbers.tolist()) == (STORED_BYTES, [1] * 5)
     assert found.dictionary_of(0) == TRAINED
     for chunk in find([FOLDER / "transactions.log"]).parts[0].chunks():
         assert chunk.log is not None and chunk.log.batch_rows["is_control"].any()
-        assert without_stored(chunk).chunk is chunk
+        assert without_dictionaries(chunk).chunk is chunk
 
 
 def test_a_log_without_its_dictionary_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kfbench import FORMATS, Records
@@ -22,13 +21,13 @@ from kfbench.research.dictionaries.saving import (
 )
 from kfbench.research.dictionaries.saving_tables import dictionary_tables
 from kfbench.sources import Part, find
-from kfbench.whatif import kept_stretches
+from kfbench.whatif import stretches as stretch_sample
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.kept_stretches import KeptStretch, halves_by_topic
 from kfbench.whatif.more import TopicBytes
 from kfbench.whatif.question import Question
-from kfbench.whatif.sums import Tally
+from kfbench.whatif.stretches import LogStretch, halves_by_topic
+from kfbench.whatif.sums import LogSums
 from kfbench.whatif.tables import SUMMARY_LINES, WIDTH, render_text
 from kfbench.whatif.tally import tally
 from tests.dictionary_samples import records
@@ -45,11 +44,11 @@ def write(folder: Path, given: Records, per_batch: int = 10) -> Path:
 
 
 def question(*topics: str) -> Question:
-    return Question(arms=(("v2", "zstd"), ("columnar", "zstd")), kept_shares=dict.fromkeys(topics, 1.0))
+    return Question(arms=(("v2", "zstd"), ("columnar", "zstd")), stretch_shares=dict.fromkeys(topics, 1.0))
 
 
-def kept(parts: list[Part], *topics: str) -> tuple[KeptStretch, ...]:
-    return sum((tally(part, question(*topics)) for part in parts), Tally()).kept
+def kept(parts: list[Part], *topics: str) -> tuple[LogStretch, ...]:
+    return sum((tally(part, question(*topics)) for part in parts), LogSums()).stretches
 
 
 @pytest.fixture(scope="module")
@@ -62,17 +61,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stretches(folder: Path) -> tuple[KeptStretch, ...]:
+def stretches(folder: Path) -> tuple[LogStretch, ...]:
     return kept(list(find([folder]).parts), "orders")
 
 
 @pytest.fixture(scope="module")
-def found(stretches: tuple[KeptStretch, ...]) -> DictionaryAnswer:
+def found(stretches: tuple[LogStretch, ...]) -> DictionaryAnswer:
     whole = TopicBytes(sum(each.plain_bytes for each in stretches), 2)
     return dictionary_answer(stretches, {"orders": whole}, NAMES)
 
 
-def test_the_first_half_trains_and_the_rest_tests(stretches: tuple[KeptStretch, ...]) -> None:
+def test_the_first_half_trains_and_the_rest_tests(stretches: tuple[LogStretch, ...]) -> None:
     shuffled = random.Random(1).sample(stretches, len(stretches))
     train, test = halves_by_topic(shuffled)["orders"]
     values = [value for each in (*train, *test) for value in each.batches.records.values()]
@@ -89,7 +88,7 @@ def test_each_partition_is_divided(tmp_path: Path) -> None:
 
 
 def test_the_tested_bytes_are_those_of_encoded_batches(
-    stretches: tuple[KeptStretch, ...], found: DictionaryAnswer
+    stretches: tuple[LogStretch, ...], found: DictionaryAnswer
 ) -> None:
     _, test = halves_by_topic(stretches)["orders"]
     for row in found.topics:
@@ -110,7 +109,7 @@ def test_stored_dictionaries_are_charged_in_each_file(found: DictionaryAnswer) -
 
 
 def test_later_records_do_not_change_the_dictionary(
-    stretches: tuple[KeptStretch, ...], monkeypatch: pytest.MonkeyPatch
+    stretches: tuple[LogStretch, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored: list[bytes] = []
 
@@ -131,7 +130,7 @@ def test_later_records_do_not_change_the_dictionary(
     assert len(stored) == 2 and stored[0] == stored[1]
 
 
-def replace_records(stretch: KeptStretch) -> KeptStretch:
+def replace_records(stretch: LogStretch) -> LogStretch:
     """Return the stretch with other values of the same sizes."""
     given = stretch.batches.records
     values = [bytes(reversed(value or b"")) for value in given.values()]
@@ -140,7 +139,7 @@ def replace_records(stretch: KeptStretch) -> KeptStretch:
 
 
 def test_the_answer_depends_neither_on_order_nor_on_pickling(
-    stretches: tuple[KeptStretch, ...], found: DictionaryAnswer
+    stretches: tuple[LogStretch, ...], found: DictionaryAnswer
 ) -> None:
     other = pickle.loads(pickle.dumps(stretches[::-1]))
     whole = TopicBytes(sum(each.plain_bytes for each in stretches), 2)
@@ -148,12 +147,12 @@ def test_the_answer_depends_neither_on_order_nor_on_pickling(
 
 
 def test_the_sample_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_stretches, "MOST_PART_BYTES", 100_000)
+    monkeypatch.setattr(stretch_sample, "MOST_PART_BYTES", 100_000)
     found = kept(list(find([folder]).parts), "orders")
     assert sum(each.plain_bytes for each in found) <= 2 * 100_000
     last = max(int(each.batches.records.timestamps_ms.max()) for each in found)
     assert last > records(3_000, 3_001).timestamps_ms[0]  # they are spread over the part
-    monkeypatch.setattr(kept_stretches, "MOST_BYTES", 130_000)
+    monkeypatch.setattr(stretch_sample, "MOST_BYTES", 130_000)
     halves = halves_by_topic(found)["orders"]
     assert sum(each.plain_bytes for half in halves for each in half) <= 200_000
 
@@ -215,7 +214,7 @@ def test_without_zstd_there_is_no_answer(asked: Callable[..., WhatIf]) -> None:
 
 
 @pytest.mark.thorough
-def test_details_have_a_row_per_size_level_and_batching(stretches: tuple[KeptStretch, ...]) -> None:
+def test_details_have_a_row_per_size_level_and_batching(stretches: tuple[LogStretch, ...]) -> None:
     whole = TopicBytes(sum(each.plain_bytes for each in stretches), 2)
     found = dictionary_answer(stretches, {"orders": whole}, NAMES, with_details=True)
     rows = {
@@ -233,15 +232,9 @@ def test_details_have_a_row_per_size_level_and_batching(stretches: tuple[KeptStr
     assert len(table.columns) == 2 + len(NAMES) * len(DETAIL_LEVELS)
 
 
-def test_small_topics_are_counted_that_were_not_sampled(stretches: tuple[KeptStretch, ...]) -> None:
+def test_small_topics_are_counted_that_were_not_sampled(stretches: tuple[LogStretch, ...]) -> None:
     topics = {"orders": TopicBytes(400_000, 1), "other": TopicBytes(1_000, 1)}
     found = dictionary_answer(stretches, topics, NAMES)
     assert (found.sampled_topics, found.all_topics) == (1, 2)
     *_, table = dictionary_tables(found)
     assert any(note.startswith("1 ") for note in table.notes)
-
-
-def test_no_record_is_in_both_halves(stretches: tuple[KeptStretch, ...]) -> None:
-    train, test = halves_by_topic(stretches)["orders"]
-    last = max(int(each.batches.records.timestamps_ms.max()) for each in train)
-    assert all(np.all(each.batches.records.timestamps_ms > last) for each in test)

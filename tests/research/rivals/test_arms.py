@@ -10,7 +10,7 @@ from kfbench.records import Records
 from kfbench.research.rivals import NAMES, missing, rivals
 from kfbench.research.rivals.base import Rival, to_table
 from kfbench.workloads.catalogue import WORKLOADS
-from tests.research.rivals.deltas import relative
+from tests.research.rivals.test_containers import relative
 
 RECORDS = relative(WORKLOADS["user-activity"].generate(records=1_000, seed=7).records)
 

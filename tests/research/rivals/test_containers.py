@@ -12,7 +12,13 @@ from kfbench.records import Records
 from kfbench.research.rivals import rivals
 from kfbench.research.rivals.base import Rival, SmallestRival, from_table, to_table
 from kfbench.workloads.catalogue import WORKLOADS
-from tests.research.rivals.deltas import relative
+
+
+def relative(records: Records) -> Records:
+    """Return the records with offsets and timestamps (ms) relative to the first record. They may be negative."""
+    offsets = records.offsets - records.offsets[0]
+    return records.at_offsets(offsets).at_times(records.timestamps_ms - records.timestamps_ms[0])
+
 
 ARMS: Final = [
     pytest.param(rival, codec, id=f"{name}-{codec}")

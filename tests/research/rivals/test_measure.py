@@ -23,7 +23,7 @@ from kfbench.research.rivals.envelope import ENVELOPE_BYTES, open_sealed
 from kfbench.research.rivals.measure import RivalFailed, encode_batch, measure_rival, rival_batches
 from kfbench.research.rivals.measure_cpu import RIVAL_OPERATIONS, RivalInput, peak_bytes, time_rivals
 from kfbench.workloads.catalogue import WORKLOADS
-from tests.research.rivals.deltas import relative
+from tests.research.rivals.test_containers import relative
 
 TIMING = {"rounds": 3, "sample_ns": 20_000}
 

@@ -1,6 +1,6 @@
 """The columnar batch header: its layout (docs/columnar.md), and kernels that write, read, change and describe headers.
 
-Functions that take `row` take one row of `BatchFields`; `batch` is an Outline.
+Functions that take `row` take one row of `BatchFields`; `batch` is a ColumnarOutline.
 """
 
 from typing import Final, NamedTuple
@@ -72,7 +72,7 @@ NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.U
 ONE = np.uint64(1)
 
 
-class Outline(NamedTuple):
+class ColumnarOutline(NamedTuple):
     """The values of a batch header, derived from the records of the batch. All fields but the last two are int64."""
 
     count: int
@@ -115,7 +115,7 @@ def outline(timestamps, offsets, first, end, row):
         base_time = default
     if max_time == UNSET:
         max_time = row.append_time_ms if row.timestamp_type else latest
-    return Outline(
+    return ColumnarOutline(
         count, base_offset, last_delta, base_time, default, max_time, latest, latest - earliest,
         latest * count - sum_of_times, strays != 0 or first == end, far >> 32 != 0,
     )  # fmt: skip
@@ -204,7 +204,7 @@ def crc_holds(data, at, end):
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
 
 
-class Header(NamedTuple):
+class ColumnarHeader(NamedTuple):
     """A parsed batch header. All fields are int64."""
 
     state: int
@@ -218,7 +218,7 @@ class Header(NamedTuple):
     body: int  # position of the columns
 
 
-class Times(NamedTuple):
+class OptionalTimes(NamedTuple):
     """The optional timestamps of a batch header. All fields are int64. Missing ones have their default."""
 
     horizon: int
@@ -237,13 +237,13 @@ def _read_time(data, p, end, bits, bit, otherwise):
 
 @part
 def _read_times(data, p, end, bits, max_time):
-    """Read the Times at p. Return them and the next position. max_time: the timestamp in the fixed part."""
+    """Read the OptionalTimes at p. Return them and the next position. max_time: the timestamp in the fixed part."""
     none = np.int64(NO_TIMESTAMP)
     horizon, p = _read_time(data, p, end, bits, HORIZON, none)
     base_time, p = _read_time(data, p, end, bits, BASE, none)
     anchor, p = _read_time(data, p, end, bits, ANCHOR, none)
     max_time, p = _read_time(data, p, end, bits, WIDE, max_time)
-    return Times(horizon, base_time, anchor if bits & ANCHOR else max_time, max_time), p
+    return OptionalTimes(horizon, base_time, anchor if bits & ANCHOR else max_time, max_time), p
 
 
 @leaf
@@ -256,7 +256,7 @@ def read_header(data, at, end):
     last_delta = count - 1
     if bits & OFFSETS:
         last_delta, p = get_delta(data, p, end, True)
-    times = Times(np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, max_time)
+    times = OptionalTimes(np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, max_time)
     if bits & TIMES:
         times, p = _read_times(data, p, end, bits, max_time)
     state = np.int64(status.SOUND)
@@ -270,7 +270,7 @@ def read_header(data, at, end):
         state = status.BASE_TIMESTAMP
     elif count == 0 and bits & (COLUMN_BITS | OFFSETS) != OFFSETS:
         state = status.EMPTY_BATCH
-    return Header(
+    return ColumnarHeader(
         np.int64(state), bits, count, last_delta, times.horizon, times.base_time, times.anchor, times.max_time,
         np.int64(p),
     )  # fmt: skip
@@ -362,9 +362,7 @@ def describe(data, positions, starts, ends, bounds, created, sound, rows):
         row.crc, row.partition_leader_epoch = get_u32(data, at + CRC), get_i32(data, at + EPOCH)
         row.producer_id, row.producer_epoch, row.base_sequence, row.last_sequence = -1, -1, -1, -1
         if bits & PRODUCER:
-            describe_producer(
-                data, producer, producer + PRODUCER_EPOCH_AT, producer + SEQUENCE_AT, header.last_delta, row
-            )
+            describe_producer(data, producer, header.last_delta, row)
         row.delete_horizon_ms = header.horizon
         row.records_size_bytes = ends[b] - starts[b]
 

@@ -17,7 +17,7 @@ Common parameters:
     begin: start of the payload of a header position, relative to the header bytes
     template_bytes: size of the template values of earlier positions
     x int64[]: scratch, as in `columns`
-    room, slots, headers: the Room; the Slots and Headers to fill
+    room, slots, headers: the Room; the Slots and FoundHeaders to fill
     header_bounds int64[records + 1]: record i has the headers header_bounds[i] up to header_bounds[i + 1]
 """
 
@@ -40,7 +40,7 @@ HEX_TEMPLATE, PLAIN = 254, 255  # forms of the values at a position; from 1 to M
 MOST_VALUES = 253
 
 
-class Headers(NamedTuple):
+class FoundHeaders(NamedTuple):
     """The output arrays: length and start of each header key and of each header value."""
 
     key_lengths: np.ndarray  # int32[]
@@ -307,7 +307,7 @@ def _are_digits_padded(data, end, n, first, stop, at, headers):
         data, end, n: see the module docstring
         first, stop: bounds of the headers of the first record
         at: position of the header bytes in the uncompressed payload
-        headers: the Headers that were read
+        headers: the FoundHeaders that were read
     """
     for h in range(np.uint64(first), np.uint64(stop)):
         if headers.value_starts[h] < 0:
@@ -335,9 +335,9 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, max_by
         bodies int64[batches]: filled with the position of each payload
         header_totals int64[batches]: filled with the header bytes in each payload
         template_bytes int64[batches]: filled with the size of the template values of each batch
-        headers: the arrays of Headers, which are filled
+        headers: the arrays of FoundHeaders, which are filled
     """
-    arrays, found_headers = Room(*room), Headers(*headers)
+    arrays, found_headers = Room(*room), FoundHeaders(*headers)
     total = all_template_bytes = max_digits = ZERO
     for b in range(len(state)):
         template_bytes[b] = header_totals[b] = 0
@@ -384,7 +384,7 @@ def _expand_templates(data, source, at, n, first, stride, template_bytes, digits
         first, stride uint64: the first header, and the number of headers per record
         template_bytes: size of the expanded values in bytes
         digits uint8[]: scratch
-        headers: the Headers, whose starts are relative to to + template_bytes
+        headers: the FoundHeaders, whose starts are relative to to + template_bytes
         out uint8[], to: the values are written from `to` on, the last header position first
     """
     base, is_sound = to + template_bytes, True
@@ -413,7 +413,7 @@ def place(data, source, starts, ends, bounds, header_bounds, header_columns, tot
         out uint8[]: room for the template values and header bytes of all undamaged batches, and SLACK; or empty
         data, bounds, header_bounds, header_columns, totals, template_bytes, state, headers: as in `index`
     """
-    found = Headers(*headers)
+    found = FoundHeaders(*headers)
     to = np.int64(0)
     for b in range(len(state)):
         record, n = bounds[b], bounds[b + 1] - bounds[b]

@@ -7,7 +7,7 @@ Functions that write a position return the next position in `out`, or FULL if th
 staged payload. Common parameters:
 
     out uint8[], at: output, and the position in it to write at
-    headers: the Headers
+    headers: the GivenHeaders
     first uint64, n: index of the first record, number of records
     start, end uint64: bounds of the headers
     items: the values at one position, as Items
@@ -56,7 +56,7 @@ class Scratch(NamedTuple):
     staged: np.ndarray  # uint8[header bytes + SLACK]
 
 
-class Headers(NamedTuple):
+class GivenHeaders(NamedTuple):
     """The headers of all records. Record i has the headers bounds[i] up to bounds[i + 1]."""
 
     bounds: np.ndarray  # int64[records + 1]
@@ -79,9 +79,11 @@ class HeaderSizes(NamedTuple):
 
 @leaf
 def headers_of(columns):
-    """Select the Headers from the columns of the records."""
-    _, _, _, _, bounds, key_lengths, value_lengths, _, _, _, _, keys, key_starts, values, value_starts = columns
-    return Headers(bounds, key_lengths, value_lengths, keys, key_starts, values, value_starts)
+    """Select the GivenHeaders from the RecordColumns."""
+    return GivenHeaders(
+        columns.header_bounds, columns.header_key_lengths, columns.header_value_lengths, columns.header_key_data,
+        columns.header_key_starts, columns.header_value_data, columns.header_value_starts,
+    )  # fmt: skip
 
 
 class Distinct(NamedTuple):

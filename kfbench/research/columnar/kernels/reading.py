@@ -5,11 +5,11 @@ Common parameters:
     data uint8[], positions int64[batches + 1]: the log, and the positions of its batches
     p, end: a position in `data`, and the end of the batch
     n, r: number of records of the batch, and row of its first record
-    header, base_offset: the Header and the base offset of the batch
+    header, base_offset: the ColumnarHeader and the base offset of the batch
     i: index of the record to read in its batch
     max_bytes: largest length of a key or value allowed
     x int64[records of the largest batch + GROUP]: scratch
-    columns: RecordColumns, filled from row r on; kernels take a tuple of its arrays
+    columns: IndexColumns, filled from row r on; kernels take a tuple of its arrays
     state int8[batches]: see `status`; a damaged batch gets the number of the broken promise
 """
 
@@ -89,7 +89,7 @@ def survey(data, positions, max_records, max_in_log, check_crcs, counts, state):
     return Survey(records, largest, has_append_time, has_headers)
 
 
-class RecordColumns(NamedTuple):
+class IndexColumns(NamedTuple):
     """The output arrays of reading kernels: one item per record, with room for GROUP more."""
 
     timestamps: np.ndarray  # int64[]: as consumers see them; the same array as `created` without log append time
@@ -264,7 +264,7 @@ def index(data, positions, counts, limits, check_crcs, has_two_clocks, with_payl
         codecs int8[batches]: filled with the codec; 0 if there is nothing to decompress
         bounds int64[batches + 1]: filled with the bounds of the records of each batch
     """
-    rows = RecordColumns(*columns)
+    rows = IndexColumns(*columns)
     r, plain_bytes = ZERO, ZERO
     bounds[0] = 0
     if len(header_bounds):
@@ -345,7 +345,7 @@ def place(data, positions, source, starts, ends, bounds, totals, header_totals, 
         totals, header_totals int64[batches]: bytes of keys and values per batch, and bytes of headers per batch
         columns: as in `index`; up to GROUP rows of the next batch are overwritten before they are filled
     """
-    rows = RecordColumns(*columns)
+    rows = IndexColumns(*columns)
     for b in range(len(state)):
         r, n = bounds[b], bounds[b + 1] - bounds[b]
         if n == 0 or state[b] != status.SOUND:
@@ -365,7 +365,7 @@ def place(data, positions, source, starts, ends, bounds, totals, header_totals, 
 # The rest reads single records of batches without the others.
 
 
-class Fetched(NamedTuple):
+class FetchedRecord(NamedTuple):
     """One record, read from the columns of its batch. The fields but key and value are int64."""
 
     state: int
@@ -377,7 +377,7 @@ class Fetched(NamedTuple):
 
 @leaf
 def _read_record(data, p, end, n, bits, i, max_bytes):
-    """Read record i of a batch. Return what was Fetched.
+    """Read record i of a batch. Return the FetchedRecord.
 
     Args: see the module docstring; bits: attributes of the batch.
     """
@@ -385,27 +385,28 @@ def _read_record(data, p, end, n, bits, i, max_bytes):
         age, delta, p = _read_only_times(data, p, end, bits)
         state, p, key_length, value_length = _read_only_lengths(data, p, end, bits, max_bytes)
         key = LengthAround(np.int64(state), p, key_length, ZERO, max(key_length, 0))
-        return Fetched(np.int64(state), age, delta, key, LengthAround(np.int64(state), p, value_length, ZERO, ZERO))
+        value = LengthAround(np.int64(state), p, value_length, ZERO, ZERO)
+        return FetchedRecord(np.int64(state), age, delta, key, value)
     age, delta = ZERO, i
     key = LengthAround(np.int64(status.SOUND), p, np.int64(layout.NULL), ZERO, ZERO)
     if bits & layout.AGES:
         state, p, age = read_at(data, p, end, n, i)
         if state != status.SOUND:
-            return Fetched(np.int64(state), age, delta, key, key)
+            return FetchedRecord(np.int64(state), age, delta, key, key)
     if bits & layout.OFFSETS:
         state, p, delta = read_at(data, p, end, n, i)
         if state != status.SOUND:
-            return Fetched(np.int64(state), age, delta, key, key)
+            return FetchedRecord(np.int64(state), age, delta, key, key)
     if bits & layout.KEYS:
         key = read_around(data, p, end, n, i, True, max_bytes)
         p = key.position
         if key.state != status.SOUND:
-            return Fetched(key.state, age, delta, key, key)
+            return FetchedRecord(key.state, age, delta, key, key)
     if bits & layout.VALUES:
         value = read_around(data, p, end, n, i, False, max_bytes)
     else:
         value = LengthAround(np.int64(status.SOUND), p, np.int64(layout.NULL), ZERO, ZERO)
-    return Fetched(value.state, age, delta, key, value)
+    return FetchedRecord(value.state, age, delta, key, value)
 
 
 @leaf
@@ -433,7 +434,7 @@ def fetch(data, positions, indices, max_records, max_in_log, max_bytes, state, c
         indices int64[batches]: index of the record in its batch
         max_records: records allowed per batch
         max_in_log: records allowed in all batches; some columns are read value by value, and values may take no byte
-        columns: the arrays of RecordColumns; row b is filled with the record of batch b, but no create time
+        columns: the arrays of IndexColumns; row b is filled with the record of batch b, but no create time
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     for b in range(len(indices)):

@@ -3,9 +3,9 @@
 Functions that write return the next position, or FULL if there is no room. Common parameters:
 
     out uint8[], at: output, and the position in it to write at
-    columns: the columns of the records, see `Records.columns`
+    columns: the RecordColumns; kernels take a tuple of its arrays
     first uint64: index of the first record
-    batch: the Outline of the batch
+    batch: the ColumnarOutline of the batch
     keys, values: the Fields
     room: the Scratch
     x int64[records + GROUP], plans int64[BUCKETS]: scratch
@@ -20,7 +20,7 @@ from kfbench.kernels.jit import leaf, variant
 from kfbench.kernels.simd.intrinsics import put_i16
 from kfbench.kernels.wire import sealing
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_copy, crc32c_finish
-from kfbench.kernels.wire.lengths import delta_code
+from kfbench.kernels.wire.lengths import RecordColumns, ShapeColumns, delta_code
 from kfbench.kernels.wire.sealing import FULL, OK, RunningCrc
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
 from kfbench.research.columnar.kernels import batch_header as layout
@@ -127,7 +127,7 @@ def _put_times(out, at, columns, first, batch, x, plans):
     """
     n = batch.count
     if batch.greatest_age:
-        take_ages(x, columns[0], first, n, batch.latest)
+        take_ages(x, columns.timestamps_ms, first, n, batch.latest)
         # If timestamps span more than 2**63, the greatest age wraps to a negative int64, and 0 is not the least age.
         if batch.greatest_age > 0:
             bounds = Bounds(ZERO, batch.greatest_age, batch.sum_of_ages)
@@ -135,7 +135,7 @@ def _put_times(out, at, columns, first, batch, x, plans):
         else:
             at = write_values(out, at, x, n, True, plans)
     if batch.has_holes and at != FULL:
-        _fill_offsets(x, columns[1], first, n, batch.base_offset)
+        _fill_offsets(x, columns.offsets, first, n, batch.base_offset)
         at = write_values(out, at, x, n, True, plans)
     return at
 
@@ -177,7 +177,7 @@ def _put_columns(out, at, columns, keys, values, first, batch, room):
     Args: see the module docstring.
     """
     if batch.count == 1:
-        return _put_only_record(out, at, columns[1], keys, values, first, batch)
+        return _put_only_record(out, at, columns.offsets, keys, values, first, batch)
     bits = np.int64((layout.AGES if batch.greatest_age else 0) | (layout.OFFSETS if batch.has_holes else 0))
     if batch.count == 0:
         nothing = WrittenLengths(at, ZERO, ZERO, True)
@@ -236,13 +236,15 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         out uint8[]: output
         positions int64[batches + 1], bodies int64[batches]: filled with the positions of batches and of their payloads
     """
-    room, headers = Scratch(*scratch), headers_of(columns)
-    keys, values = Field(columns[2], columns[7], columns[8]), Field(columns[3], columns[9], columns[10])
+    given, room = RecordColumns(*columns), Scratch(*scratch)
+    headers = headers_of(given)
+    keys = Field(given.key_lengths, given.key_data, given.key_starts)
+    values = Field(given.value_lengths, given.value_data, given.value_starts)
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        batch = outline(columns[0], columns[1], first, end, row)
+        batch = outline(given.timestamps_ms, given.offsets, first, end, row)
         if batch.is_too_far:
             return sealing.OFFSET_TOO_FAR, b
         optional = layout.optional_bits(row, batch)
@@ -251,7 +253,7 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         start = at
         positions[b] = start
         at = layout.put_header(out, at, row, batch, optional)
-        found = _put_columns(out, at, columns, keys, values, first, batch, room)
+        found = _put_columns(out, at, given, keys, values, first, batch, room)
         at, bits = found.values.position, found.bits
         header_sizes = HeaderSizes(at, ZERO, ZERO, False)
         if WITH_HEADERS and headers.bounds[first] != headers.bounds[end] and at != FULL:
@@ -302,13 +304,13 @@ def _times_bytes(columns, first, batch, x, plans):
     """Return the size in bytes of the column of ages, and of the column of offsets."""
     n, ages, offsets = batch.count, ZERO, ZERO
     if n > 1 and batch.greatest_age:
-        take_ages(x, columns[0], first, n, batch.latest)
+        take_ages(x, columns.timestamps_ms, first, n, batch.latest)
         ages = choose(x, n, bounds_of(x, n), True, plans).size_bytes
     if n > 1 and batch.has_holes:
-        _fill_offsets(x, columns[1], first, n, batch.base_offset)
+        _fill_offsets(x, columns.offsets, first, n, batch.base_offset)
         offsets = choose(x, n, bounds_of(x, n), True, plans).size_bytes
     elif n and batch.has_holes:
-        offsets = varint_bytes(columns[1][first] - batch.base_offset)
+        offsets = varint_bytes(columns.offsets[first] - batch.base_offset)
     return ages, offsets
 
 
@@ -316,27 +318,27 @@ def _sizes(columns, bounds, fields, scratch, room, out, parts):
     """Compute the uncompressed size of each batch without writing it.
 
     Args:
-        columns: the columns of the shapes, or of the records if they have headers
+        columns: the arrays of the ShapeColumns, or of the RecordColumns if they have headers
         bounds, fields, scratch: as in `_encode`
         room uint8[]: scratch for the header columns of one batch
         out int64[batches]: filled with sizes in bytes
         parts int64[len(PARTS)]: the size in bytes of each part of all batches is added; may be empty
     """
-    arrays = Scratch(*scratch)
+    shapes, arrays = ShapeColumns(*columns[:7]), Scratch(*scratch)
     x, plans = arrays.x, arrays.plans
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        batch = outline(columns[0], columns[1], first, end, row)
+        batch = outline(shapes.timestamps_ms, shapes.offsets, first, end, row)
         optional = layout.optional_bits(row, batch)
-        ages, offsets = _times_bytes(columns, first, batch, x, plans)
+        ages, offsets = _times_bytes(shapes, first, batch, x, plans)
         keys = values = key_bytes = value_bytes = ZERO
         if batch.count:
-            keys, key_bytes = _lengths_bytes(columns[2], first, batch.count, x, plans)
-            values, value_bytes = _lengths_bytes(columns[3], first, batch.count, x, plans)
+            keys, key_bytes = _lengths_bytes(shapes.key_lengths, first, batch.count, x, plans)
+            values, value_bytes = _lengths_bytes(shapes.value_lengths, first, batch.count, x, plans)
         headers = HeaderSizes(ZERO, ZERO, ZERO, False)
         if WITH_HEADERS:
-            given = headers_of(columns)
+            given = headers_of(RecordColumns(*columns))
             if given.bounds[first] != given.bounds[end]:
                 headers = put_columns(room, ZERO, given, first, batch.count, arrays)
         out[b] = (
