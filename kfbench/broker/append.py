@@ -44,13 +44,13 @@ from kfbench.broker.validation import (
     split_requests,
     whole_number,
 )
-from kfbench.broker.work import NewLog, Slices, Work, build, splice
+from kfbench.broker.work import NewLog, Work, build
 from kfbench.codecs import Allowance, Dictionary, rebuilt_as
 from kfbench.errors import InvalidRecords, Refused
 from kfbench.formats import BrokerFields, Format
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.limits import Limits
-from kfbench.log.writing import BatchEncoding, check_room
+from kfbench.log.writing import BatchEncoding, Slices, check_room, splice
 from kfbench.records import Records
 
 

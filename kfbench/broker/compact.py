@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from kfbench.arrays import Bytes, Int64, ranges
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.broker.source import bytes_of, find
-from kfbench.broker.work import NewBatches, NewLog, Slices, Work, build, splice
+from kfbench.broker.work import NewBatches, NewLog, Work, build
 from kfbench.codecs import Allowance, Dictionary
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
@@ -39,7 +39,7 @@ from kfbench.layouts import (
 )
 from kfbench.limits import Limits
 from kfbench.log import read_log
-from kfbench.log.writing import BatchEncodings, check_room, encodings_of
+from kfbench.log.writing import BatchEncodings, Slices, check_room, encodings_of, splice
 from kfbench.records import Records
 
 Flags = NDArray[np.bool_]

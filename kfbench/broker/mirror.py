@@ -50,7 +50,7 @@ from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
 from kfbench.broker.compact import history_of
 from kfbench.broker.source import NOT_IN_HEADER, bytes_of, dialect_of, find, headers
-from kfbench.broker.work import NewBatches, NewLog, Slices, Work, build, splice
+from kfbench.broker.work import NewBatches, NewLog, Work, build
 from kfbench.codecs import Allowance, Dictionary, rebuilt_as
 from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
@@ -58,7 +58,7 @@ from kfbench.kernels.broker import mirroring
 from kfbench.kernels.formats.scan import ENRICHED, KIP98
 from kfbench.layouts import HEADERS_FIRST_BIT, NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
-from kfbench.log.writing import BatchEncoding
+from kfbench.log.writing import BatchEncoding, Slices, splice
 from kfbench.records import Records
 
 REBUILT: Final = -1  # a value instead of a partition's number: the batch is rebuilt

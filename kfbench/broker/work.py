@@ -4,11 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
-import numpy as np
-
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields, EncodedLog
-from kfbench.kernels.wire import frames
 from kfbench.log.writing import BatchEncoding, codec_bytes, write_batches
 from kfbench.records import Records
 
@@ -89,28 +86,3 @@ def build(
     """Encode batches as `write_batches` does. Raise its errors."""
     log = write_batches(records, bounds, fields, number, kinds, lossy)
     return NewBatches(log, codec_bytes(records, bounds, fields, number, kinds))
-
-
-class Slices(NamedTuple):
-    """Some items (batches or requests) of a result: item numbers[i] is data[starts[i]:ends[i]]."""
-
-    data: Bytes
-    starts: Int64
-    ends: Int64
-    numbers: Int64
-
-    @classmethod
-    def of(cls, log: EncodedLog, numbers: Int64) -> Self:
-        return cls(log.data, log.positions[:-1], log.positions[1:], numbers)
-
-
-def splice(items: int, parts: Sequence[Slices]) -> EncodedLog:
-    """Copy the items of all parts into a new buffer, in the order of their numbers. Each item is in one part."""
-    positions = np.zeros(items + 1, np.int64)
-    for part in parts:
-        positions[part.numbers + 1] = part.ends - part.starts
-    np.cumsum(positions, out=positions)
-    data = np.empty(positions[-1], np.uint8)
-    for part in parts:
-        frames.scatter(part.data, part.starts, part.ends, positions[part.numbers], data)
-    return EncodedLog(data=data, positions=positions)

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Int64, ranges
+from kfbench.arrays import Bytes, Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.codecs import Allowance, Dictionary, Level, ZstdDictionary, codec_names
 from kfbench.codecs.dictionary import by_number
@@ -105,25 +105,43 @@ def write_batches(
     bounds: int64[batches + 1]. fields: the header fields to set. lossy: leave out what a format cannot store; the
     losses of all kinds are added up.
     """
-    pieces: list[tuple[Int64, EncodedLog]] = []
+    pieces: list[Slices] = []
     losses: Counter[str] = Counter()
     for part in _by_kind(records, bounds, fields, number):
         kind = kinds[part.kind]
         piece = kind.fmt.encode(
             part.records, part.bounds, kind.codec, kind.level, part.fields, lossy, dictionary=kind.dictionary
         )
-        pieces.append((part.batches, piece))
+        if len(part.batches) == len(number):
+            return piece
+        pieces.append(Slices.of(piece, part.batches))
         losses.update(piece.losses)
-    if len(pieces) == 1:
-        return pieces[0][1]
-    positions = np.zeros(len(number) + 1, np.int64)
-    for batches, piece in pieces:
-        positions[batches + 1] = np.diff(piece.positions)
+    return replace(splice(len(number), pieces), losses=dict(losses))
+
+
+class Slices(NamedTuple):
+    """Some items (batches or requests) of a result: item numbers[i] is data[starts[i]:ends[i]]."""
+
+    data: Bytes
+    starts: Int64
+    ends: Int64
+    numbers: Int64
+
+    @classmethod
+    def of(cls, log: EncodedLog, numbers: Int64) -> Self:
+        return cls(log.data, log.positions[:-1], log.positions[1:], numbers)
+
+
+def splice(items: int, parts: Sequence[Slices]) -> EncodedLog:
+    """Copy the items of all parts into a new buffer, in the order of their numbers. Each item is in one part."""
+    positions = np.zeros(items + 1, np.int64)
+    for part in parts:
+        positions[part.numbers + 1] = part.ends - part.starts
     np.cumsum(positions, out=positions)
     data = np.empty(positions[-1], np.uint8)
-    for batches, piece in pieces:
-        frames.scatter(piece.data, piece.positions[:-1], piece.positions[1:], positions[batches], data)
-    return EncodedLog(data=data, positions=positions, losses=dict(losses))
+    for part in parts:
+        frames.scatter(part.data, part.starts, part.ends, positions[part.numbers], data)
+    return EncodedLog(data=data, positions=positions)
 
 
 def check_room(

@@ -1,4 +1,4 @@
-"""What a workload's file refuses: the tables of its TOML, and the words that say what is wrong and where."""
+"""Refusals of a workload's file: the tables of its TOML, and the words that say what is wrong and where."""
 
 import msgspec
 import pytest

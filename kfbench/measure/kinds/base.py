@@ -146,7 +146,7 @@ class Kernels(NamedTuple):
 
 
 class Attempts(NamedTuple, Generic[T]):
-    """What a function returned for each format, and the rows of the formats for which it failed."""
+    """The results of a function by format, and the rows of the formats for which it failed."""
 
     results: dict[str, T]
     failures: dict[str, list[Row]]
@@ -308,9 +308,9 @@ def encode_input(cell: Cell, sample: Sample) -> EncodeInput:
     )
 
 
-def legal_input(cell: Cell, name: str) -> EncodeInput:
-    """Return the cell's records for a format. Raises Unavailable if it cannot have them (`illegal`)."""
-    sample = sample_of(cell)
+def legal_input(cell: Cell, name: str, sample: Sample | None = None) -> EncodeInput:
+    """Return the cell's records, or those of `sample`, for a format. Raises Unavailable for an `illegal` one."""
+    sample = sample or sample_of(cell)
     if reason := illegal(name, sample, cell.codec, cell.path if cell.path in PATHS else "", cell.to):
         raise Unavailable(reason)
     return encode_input(cell, sample)

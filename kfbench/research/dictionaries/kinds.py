@@ -22,12 +22,10 @@ from kfbench.measure.kinds.base import (
     GridPlan,
     Kind,
     RemovedKind,
-    encode_input,
+    Unavailable,
     error_text,
-    failed,
-    illegal,
+    legal_input,
     sample_at,
-    skipped,
     times_of,
 )
 from kfbench.research.dictionaries.cpu import DICTIONARY_OPERATIONS, measure_codecs
@@ -158,26 +156,17 @@ def topic_of(cell: Cell) -> Sample:
 class DictionarySizes(_WithDictionaries):
     name = "dictionary"
 
-    def rows(self, cell: Cell) -> Iterator[Row]:
-        """Measure sizes without a codec, with plain zstd and with dictionaries, in each format."""
+    def rows_of_format(self, cell: Cell, name: str) -> Iterator[Row]:
+        """Measure sizes without a codec, with plain zstd and with dictionaries."""
         settings = _settings(cell)
-        for name in cell.formats:
-            try:
-                sample = topic_of(cell)
-                if reason := illegal(name, sample, cell.codec):
-                    yield skipped(name, reason)
-                    continue
-                rows = measure_dictionaries(
-                    FORMATS[name],
-                    encode_input(cell, sample),
-                    sizes_bytes=settings.size_bytes,
-                    shares=settings.trained_share,
-                    parts=settings.parts,
-                    training_batch=settings.training_batch,
-                )
-                yield from ({"format": name} | row for row in list(rows))
-            except Exception as error:
-                yield failed(cell, name, error)
+        yield from measure_dictionaries(
+            FORMATS[name],
+            legal_input(cell, name, topic_of(cell)),
+            sizes_bytes=settings.size_bytes,
+            shares=settings.trained_share,
+            parts=settings.parts,
+            training_batch=settings.training_batch,
+        )
 
     def estimate_s(self, cell: Cell) -> float:
         settings, costs = _settings(cell), CellCosts.of(cell)
@@ -199,31 +188,23 @@ class DictionaryCpu(_WithDictionaries):
         settings: DictionarySettings = plan.settings
         return replace(cell, settings=settings, rounds=settings.rounds, sample_us=settings.sample_us)
 
-    def rows(self, cell: Cell) -> Iterator[Row]:
+    def rows_of_format(self, cell: Cell, name: str) -> Iterator[Row]:
         """Time the codec alone, plain and with dictionaries. Formats are timed separately, because bodies differ."""
         settings = _settings(cell)
-        for name in cell.formats:
-            try:
-                sample = topic_of(cell)
-                if reason := illegal(name, sample, cell.codec):
-                    yield from (skipped(name, reason) | key for key in self.row_keys(cell))
-                    continue
-                arms = measure_codecs(
-                    FORMATS[name],
-                    encode_input(cell, sample),
-                    sizes_bytes=settings.size_bytes,
-                    share=settings.trained_share[0],
-                    training_batch=settings.training_batch,
-                    live=settings.live,
-                    rounds=cell.rounds,
-                    sample_ns=cell.sample_us * 1_000,
-                )
-                found = [{"format": name} | times_of(cell, arm.samples) | arm.columns for arm in arms]
-            except (InvalidDictionary, IllegalCombination) as error:  # the topic is too small for a dictionary
-                found = [skipped(name, error_text(error)) | key for key in self.row_keys(cell)]
-            except Exception as error:
-                found = [failed(cell, name, error) | key for key in self.row_keys(cell)]
-            yield from found
+        try:
+            arms = measure_codecs(
+                FORMATS[name],
+                legal_input(cell, name, topic_of(cell)),
+                sizes_bytes=settings.size_bytes,
+                share=settings.trained_share[0],
+                training_batch=settings.training_batch,
+                live=settings.live,
+                rounds=cell.rounds,
+                sample_ns=cell.sample_us * 1_000,
+            )
+            yield from [times_of(cell, arm.samples) | arm.columns for arm in arms]
+        except (InvalidDictionary, IllegalCombination) as error:  # the topic is too small for a dictionary
+            raise Unavailable(error_text(error)) from None
 
     def row_keys(self, cell: Cell) -> list[Row]:
         return [{"arm": "measure", "operation": operation} for operation in DICTIONARY_OPERATIONS]
