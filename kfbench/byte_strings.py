@@ -93,7 +93,7 @@ class ByteStrings(NamedTuple):
         buffers = [validity, pa.py_buffer(bounds), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
-    def packed(self) -> Self:
+    def pack(self) -> Self:
         """Copy the items into a new buffer, in order and without gaps."""
         sizes = np.maximum(self.lengths, 0).astype(np.int64)
         return type(self)(self.data[ranges(self.starts, sizes)], _starts(self.lengths), self.lengths)

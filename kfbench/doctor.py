@@ -49,16 +49,16 @@ class Check(NamedTuple):
 
 def checks() -> list[Check]:
     """Run all checks and return their results in a fixed order."""
-    return [_run_check(check)._replace(name=name) for name, check in _CHECKS.items()]
-
-
-def _run_check(check: Callable[[], Check]) -> Check:
-    try:
-        return check()
-    except ImportError as error:  # one missing package must not hide the others
-        return Check("missing", str(error), "make setup")
-    except (OSError, RuntimeError) as error:
-        return Check("missing", f"cannot be checked: {error}", "see the other lines")
+    results: list[Check] = []
+    for name, check in _CHECKS.items():
+        try:
+            result = check()
+        except ImportError as error:  # one missing package must not hide the others
+            result = Check("missing", str(error), "make setup")
+        except (OSError, RuntimeError) as error:
+            result = Check("missing", f"cannot be checked: {error}", "see the other lines")
+        results.append(result._replace(name=name))
+    return results
 
 
 def _python() -> Check:

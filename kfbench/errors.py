@@ -93,7 +93,7 @@ class InvalidConfig(KfbenchError, ValueError):
 
 
 class UnknownTimeUnit(KfbenchError, ValueError):
-    """Timestamps that do not tell their unit, where batches by linger.ms are wanted. The option is in the message."""
+    """The unit of timestamps is unknown, but batches by linger.ms need it. The message names the option."""
 
 
 class RunError(KfbenchError):

@@ -69,7 +69,7 @@ def counting(console: Console, *, is_spoken: bool = False) -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[unit]}"),
-        _Rate(),
+        _RateColumn(),
         TextColumn("{task.fields[failed]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
@@ -119,6 +119,6 @@ class _Lines(Progress):
         say(self.console, line)
 
 
-class _Rate(ProgressColumn):
+class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text(f"{task.finished_speed or task.speed or 0:.1f}/s")

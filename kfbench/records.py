@@ -209,11 +209,11 @@ class Records:
         shapes = Shapes.trusted(**{name: getattr(self.shapes, name) for name in _SHAPE_FIELDS} | columns)
         return type(self).trusted(shapes=shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
 
-    def packed(self) -> Self:
+    def pack(self) -> Self:
         """Copy the items into new buffers without gaps, and return the same records with these buffers."""
         buffers: dict[str, NDArray[Any]] = {}
         for name in PAYLOAD:
-            items = self._items(name).packed()
+            items = self._items(name).pack()
             buffers |= {f"{name}_data": items.data, f"{name}_starts": items.starts}
         freeze(*buffers.values())
         return type(self).trusted(shapes=self.shapes, **buffers)
@@ -231,15 +231,15 @@ class Records:
         """Return the records first to end - 1 as views. No array is copied."""
         if first == 0 and end == len(self):
             return self
-        return self._picked(slice(first, end), slice(*self.shapes.header_bounds[[first, end]].tolist()))
+        return self._pick(slice(first, end), slice(*self.shapes.header_bounds[[first, end]].tolist()))
 
     def take(self, indices: ArrayLike) -> Self:
         """Return the records with these indices, in this order. Key, value and header bytes are not copied."""
         wanted = np.asarray(indices, np.int64)
         starts = self.shapes.header_bounds[wanted]
-        return self._picked(wanted, ranges(starts, self.shapes.header_bounds[wanted + 1] - starts))
+        return self._pick(wanted, ranges(starts, self.shapes.header_bounds[wanted + 1] - starts))
 
-    def _picked(self, wanted: slice | Int64, headers: slice | Int64) -> Self:
+    def _pick(self, wanted: slice | Int64, headers: slice | Int64) -> Self:
         def rows_of(name: str) -> slice | Int64:
             return headers if name.startswith("header") else wanted
 

@@ -16,7 +16,7 @@ def printable(text: str) -> str:
 
     A byte of a file name that is not UTF-8 becomes \\xe9, for example.
     """
-    return CONTROLS.sub(_escaped, text)
+    return CONTROLS.sub(_escape, text)
 
 
 def printable_lines(text: str) -> str:
@@ -24,7 +24,7 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number - 0xDC00:02x}" if number in NAME_BYTES else repr(found[0])[1:-1]
 
@@ -67,6 +67,11 @@ def size_words(size_bytes: int) -> str:
 def shortened(text: str, width: int) -> str:
     """Return the text if it has at most `width` characters. Otherwise return an ellipsis and its last characters."""
     return text if len(text) <= width else f"…{text[1 - width :]}"
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text if it has at most `width` characters. Otherwise return its first characters and an ellipsis."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def percent(share: float, digits: int | None = 1) -> str:

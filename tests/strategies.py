@@ -7,6 +7,7 @@ Records are drawn as plain messages of the reference codecs. `tests.common` conv
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -224,9 +225,7 @@ def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
     """Draw batches that this format can store without loss. Columnar has cases of its own, too."""
     can = FORMATS[name].capabilities
     if FORMATS[name].holds_messages:
-        return (
-            enriched_cases(name, max_batches) if "is_control" in can.batch_fields else legacy_cases(name, max_batches)
-        )
+        return message_cases(name, max_batches)
     drawn = cases(
         max_batches,
         timestamped=can.timestamps,
@@ -278,26 +277,6 @@ def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0)
     return messages, Fields(append_time_ms=draw(st.sampled_from([None, NOW_MS])) if can.timestamps else None)
 
 
-def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
-    """Draw header fields of a v0 or v1 batch that was converted from a newer format: offset range and times."""
-    times = st.one_of(st.none(), st.sampled_from([0, NOW_MS])) if timestamped else st.none()
-    return st.builds(
-        Fields,
-        append_time_ms=times,
-        base_offset=st.one_of(st.none(), st.integers(max(messages[0].offset - 100, 0), messages[0].offset)),
-        last_offset=st.one_of(st.none(), st.integers(0, 100).map(lambda room: messages[-1].offset + room)),
-        max_timestamp_ms=times,
-    )
-
-
-@st.composite
-def legacy_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Draw batches that v0 or v1 can store: without headers or producers, and none empty."""
-    timestamped = FORMATS[name].capabilities.timestamps
-    case = draw(cases(max_batches, headers=False, timestamped=timestamped, batch_fields=False))
-    return Case(batches=case.batches, fields=tuple(draw(legacy_fields(timestamped, batch)) for batch in case.batches))
-
-
 def whole_seconds(message: Message) -> Message:
     stamp = seconds(message.timestamp_ms)
     return replace(message, timestamp_ms=-1 if stamp == -1 else stamp * 1000)
@@ -312,20 +291,27 @@ def whole_second_case(case: Case) -> Case:
 
 
 @st.composite
-def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Draw batches that the enriched formats can store: without headers or producers, and none empty."""
-    case = draw(cases(max_batches, headers=False, batch_fields=False))
-    fields = []
-    for messages in case.batches:
-        first = messages[0].offset
-        fields.append(
-            Fields(
-                is_control=all(map(is_control_record, messages)) and draw(st.booleans()),
-                base_offset=draw(st.one_of(st.none(), st.integers(max(first - 100, 0), first))),
-            )
-        )
-    case = replace(case, fields=tuple(fields))
-    return case if FORMATS[name].capabilities.milliseconds else whole_second_case(case)
+def message_fields(draw: st.DrawFn, name: str, messages: Sequence[Message]) -> Fields:
+    """Draw header fields of a batch of messages, as one that was converted from a newer format has them."""
+    can, first, last = FORMATS[name].capabilities, messages[0].offset, messages[-1].offset
+    given: dict[str, Any] = {"base_offset": draw(st.none() | st.integers(max(first - 100, 0), first))}
+    if "is_control" in can.batch_fields:
+        return Fields(is_control=all(map(is_control_record, messages)) and draw(st.booleans()), **given)
+    if can.timestamps:
+        given |= {field: draw(MESSAGE_TIMES) for field in ("append_time_ms", "max_timestamp_ms")}
+    return Fields(last_offset=draw(st.none() | st.integers(last, last + 100)), **given)
+
+
+MESSAGE_TIMES = st.sampled_from([None, 0, NOW_MS])
+
+
+@st.composite
+def message_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
+    """Draw batches that formats of messages can store: without headers or producers, and none empty."""
+    can = FORMATS[name].capabilities
+    case = draw(cases(max_batches, headers=False, timestamped=can.timestamps, batch_fields=False))
+    case = replace(case, fields=tuple(draw(message_fields(name, batch)) for batch in case.batches))
+    return case if can.milliseconds else whole_second_case(case)
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:

@@ -1,15 +1,12 @@
-"""docs/formats.md agrees with the code: byte offsets, types, bits, losses, limits and byte counts."""
+"""docs/formats.md agrees with the code: byte offsets, types, bits and limits."""
 
 from pathlib import Path
 
 import pytest
 
 from kfbench import layouts
-from kfbench.formats import FORMATS
-from kfbench.layouts import SHARED_HEADERS
 from kfbench.limits import Limits
 from kfbench.research.columnar.kernels import batch_header as columnar_header
-from kfbench.workloads.grid import GridPoint
 from tests.page_tables import mask_of, tables
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
@@ -56,34 +53,6 @@ def test_every_bit_is_the_constant_that_it_names() -> None:
 def test_every_tag_of_an_enriched_message() -> None:
     (rows,) = [table for table in tables(PAGE, "enriched message") if len(table[0]) == 3]
     assert {int(tag): int(size) for tag, size, _ in rows} == layouts.TAG_BYTES
-
-
-def test_the_names_their_magic_bits_and_bytes() -> None:
-    (rows,) = tables(PAGE)
-    assert sorted(row[0] for row in rows) == sorted(FORMATS)
-    for name, magic, bits, _, one, hundred in rows:
-        fmt = FORMATS[name]
-        assert fmt.magic == int(magic)
-        features = sum(1 << int(bit) for bit in bits.split(", ") if bit)
-        assert fmt.features & ~SHARED_HEADERS == features, name
-        assert (one, hundred) == (f"{overhead(name, 1):.0f}", f"{overhead(name, 100):.2f}"), name
-
-
-def overhead(name: str, batch: int) -> float:
-    records = GridPoint(batch_size=batch).generate(records=batch, seed=0).records
-    return float((FORMATS[name].size(records, batch).sum() - records.shapes.payload_bytes) / batch)
-
-
-def test_losses_equal_the_missing_capabilities() -> None:
-    (rows,) = tables(PAGE, "What each cannot carry")
-    stated = {name: lost.split(", ") if lost else [] for names, lost in rows for name in _names(names)}
-    assert stated == {name: fmt.capabilities.missing for name, fmt in FORMATS.items()}
-
-
-def _names(text: str) -> list[str]:
-    if "every v3" in text:
-        return ["v2", *(n for n, f in FORMATS.items() if f.magic == 3 and not f.features & layouts.TAGGED_BIT)]
-    return text.split(", ")
 
 
 def test_limits_are_the_defaults() -> None:

@@ -15,13 +15,14 @@ import typer.main
 from numpy.typing import NDArray
 
 from kfbench.cli import app
-from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS, Format
 from kfbench.present.names import batch_words
 from kfbench.present.rows import Rows, at_reference
 from kfbench.present.table import number
 from kfbench.store import open_run
 from kfbench.workloads import WORKLOADS
 from kfbench.workloads.catalogue import NamedWorkload
+from kfbench.workloads.grid import GridPoint
 
 TEN_BARS: Final = (
     ("v2", 1, "none"), ("v2", 1, "zstd 3"), ("v3", 1, "none"), ("v2", 10, "none"), ("v2", 100, "none"),
@@ -50,7 +51,7 @@ def _entry(module: str, name: str) -> Iterator[str]:
     node = _definition(module, name)
     yield f"### {name}"
     if isinstance(node, ast.FunctionDef):
-        yield f"```python\nfrom {module} import {name}\n\n{_signature(node)}\n```"
+        yield f"```python\n{module}.{_signature(node)}\n```"
     yield _first_paragraph(node)
     if isinstance(node, ast.ClassDef) and (methods := list(_methods(node))):
         yield "\n".join(["```text", *methods, "```"])
@@ -66,6 +67,10 @@ def _definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
 
 
 def _signature(function: ast.FunctionDef) -> str:
+    """Return the signature without the types of arguments, which `help` shows."""
+    for each in ast.walk(function.args):
+        if isinstance(each, ast.arg):
+            each.annotation = None
     returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
     arguments = ast.unparse(function.args).removeprefix("self, ").removeprefix("cls, ")
     return f"{function.name}({'' if arguments in ('self', 'cls') else arguments}){returns}"
@@ -101,7 +106,9 @@ def _commands(name: str, command: Any) -> Iterator[str]:
             for words in (" ".join(filter(None, (each.opts[0], each.metavar))),)
         )
         arguments = [each.metavar for each in command.params if each.param_type_name == "argument"]
-        yield f"- **`{' '.join([name, *arguments, *words])}`**: {command.help}"
+        yield f"- **`{' '.join([name, *arguments])}`**: {command.help}"
+        if options := " ".join(f"`{each}`" for each in words):
+            yield f"  Options: {options}"
 
 
 def ten_bars(path: str) -> None:
@@ -127,24 +134,48 @@ def ten_bars(path: str) -> None:
     (ROOT / path).write_text(SVG.format(height=26 * len(TEN_BARS) + 12, bars="\n".join(lines)), encoding="utf-8")
 
 
+def format_table() -> str:
+    """Return a table of all formats. Overhead is bytes per record beyond keys and values, at the reference point."""
+    head = "| name | magic | attributes bits | what it is | overhead at 1 record per batch | at 100 |"
+    rows = [
+        f"| {name} | {each.magic} | {', '.join(str(bit) for bit in range(16) if each.features >> bit & 1)} "
+        f"| {each.summary} | {_overhead(each, 1):.0f} | {_overhead(each, 100):.2f} |"
+        for name, each in sorted(FORMATS.items(), key=lambda item: item[1].magic)
+    ]
+    return "\n".join([head, "|---" * 6 + "|", *rows])
+
+
+def _overhead(of: Format, batch: int) -> float:
+    records = GridPoint(batch_size=batch).generate(records=batch, seed=0).records
+    return float((of.size(records, batch).sum() - records.shapes.payload_bytes) / batch)
+
+
+def loss_table() -> str:
+    """Return a table of what formats cannot store. Formats that lose the same share a row."""
+    formats: dict[str, list[str]] = {}
+    for name, each in FORMATS.items():
+        formats.setdefault(", ".join(each.capabilities.missing), []).append(name)
+    rows = [f"| {', '.join(names)} | {lost} |" for lost, names in formats.items()]
+    return "\n".join(["| name | cannot carry |\n|---|---|", *rows])
+
+
 def workload_table() -> str:
-    """Return a table of all variants of the named workloads, from one block of their records with seed 0."""
+    """Return a table of the named workloads in their default variant, from one block of their records with seed 0."""
     head = "| workload | records per batch | key | value | headers | v2's overhead |\n| --- |" + " ---: |" * 5
-    rows = [_workload_row(each, variant) for each in _named_workloads() for variant in each.variants]
-    return "\n".join([head, *rows])
+    return "\n".join([head, *map(_workload_row, _named_workloads())])
 
 
 def _named_workloads() -> list[NamedWorkload]:
     return [each for each in WORKLOADS.values() if isinstance(each, NamedWorkload)]
 
 
-def _workload_row(workload: NamedWorkload, variant: str) -> str:
-    sample = NamedWorkload(name=workload.name, variant=variant).generate(records=RECORDS, seed=0)
+def _workload_row(workload: NamedWorkload) -> str:
+    sample = workload.generate(records=RECORDS, seed=0)
     shapes = sample.shapes
     headers = shapes.header_key_lengths.sum() + np.maximum(shapes.header_value_lengths, 0).sum()
     size_bytes = int(FORMATS[BASE_FORMAT].size(shapes, sample.bounds).sum())
     cells = (
-        f"[{workload.name}](#{workload.name})" if variant == workload.variant else f"– {variant}",
+        f"[{workload.name}](#{workload.name})",
         number(float(np.diff(sample.bounds).mean())),
         *(number(_mean_length(lengths), 0) for lengths in (shapes.key_lengths, shapes.value_lengths)),
         number(float(headers / RECORDS), 0),

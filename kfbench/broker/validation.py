@@ -197,7 +197,9 @@ def split_requests(log: EncodedLog | Any, data: Bytes, source: Format | None) ->
     positions = log.positions if isinstance(log, EncodedLog) else entries.positions[[0, -1]]
     firsts, traits = np.empty(len(positions), np.int64), np.empty(len(positions) - 1, np.int64)
     layout = 0 if source is None or source.is_told_by_magic else source.appending.kind  # 0: the magic says it
-    problem, entry = request_checks.split(data, entries.positions, entries.magics, layout, positions, firsts, traits)
+    problem, entry = request_checks.find_requests(
+        data, entries.positions, entries.magics, layout, positions, firsts, traits
+    )
     at = int(entries.positions[entry])
     if problem == request_checks.INSIDE_BATCH:
         raise CorruptLog(at, "length", "a request ends inside this batch")
@@ -355,7 +357,7 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, topi
     return refused or Refused(INVALID_RECORD, error.position, f"{error.field}: {error.promise}")
 
 
-class Checked(NamedTuple):
+class CheckedBatches(NamedTuple):
     """The result of `_check_batches`, one item per batch.
 
     Args:
@@ -367,7 +369,9 @@ class Checked(NamedTuple):
     in_order: NDArray[np.bool_]
 
 
-def _check_batches(fmt: Format, read: Reading, times_ms: Int64, any_codec: bool, topic: TopicSettings) -> Checked:
+def _check_batches(
+    fmt: Format, read: Reading, times_ms: Int64, any_codec: bool, topic: TopicSettings
+) -> CheckedBatches:
     """Check headers and records of batches. Raise Refused for the first one that breaks a rule of the topic.
 
     Args:
@@ -398,7 +402,7 @@ def _check_batches(fmt: Format, read: Reading, times_ms: Int64, any_codec: bool,
     misplaced = fmt.appending.misplaced_sets(read) if any_codec else None
     if misplaced is not None:
         in_order &= ~misplaced
-    return Checked(latest_ms, in_order)
+    return CheckedBatches(latest_ms, in_order)
 
 
 _BROKEN: Final = {  # the message for each rule that `request_checks` reports as broken

@@ -39,16 +39,6 @@ RARE: Final = {
     "retention_days", "price_storage_gb_month", "price_network_gb", "master", "archive",
 }  # fmt: skip
 
-# Commands that earlier versions had, and what to use instead.
-REMOVED: Final = {
-    "contribute": "send the run's folder; `kfbench compare RUN_A RUN_B` shows the CPU ratios of two hosts side by side",
-    "index": "`kfbench compare REPORT_A REPORT_B` compares two reports, and reports/README.md lists them",
-}
-# Options that commands of earlier versions had, by command.
-REMOVED_OPTIONS: Final = {
-    ("fingerprint", "--topic-names"): "topics are numbered, the largest first; send their names beside the file",
-}
-
 LOGS, SWEEPS, REFERENCE, MORE = "Your logs", "Sweeps and reports", "Reference", "More"  # the commands of --help
 
 
@@ -72,15 +62,24 @@ class LongCommand(TyperCommand):
     """A command with many options. --help leaves out the RARE ones, --help-all has all."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        rare: list[Any] = [each for each in self.get_params(ctx) if each.name in RARE]
+        rare: list[Any] = [each for each in self.params if each.name in RARE]
         for each in rare:
-            each.hidden = HELP_ALL not in sys.argv
+            each.hidden = HELP_ALL not in ctx.meta
         super().format_options(ctx, formatter)
         for each in rare:
             each.hidden = False  # for completion, and for the next help of this process
-        if HELP_ALL not in sys.argv:
-            formatter.write(f"\n{HELP_ALL} shows {len(rare)} more options.\n")
 
+
+def _print_all_help(ctx: typer.Context, is_wanted: bool) -> None:
+    if is_wanted:
+        ctx.meta[HELP_ALL] = True
+        print_result(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool, typer.Option(HELP_ALL, callback=_print_all_help, is_eager=True, help="Show the rare options, too, and exit.")
+]
 
 app = typer.Typer(
     cls=_Commands,
@@ -138,19 +137,12 @@ def main() -> int:
     names_at = arguments.index("--") if "--" in arguments else len(arguments)
     options, names = arguments[:names_at], arguments[names_at:]
     is_debug = "--debug" in options  # at any place, because people append it to a command that failed
-    options = ["--help" if option == HELP_ALL else option for option in options if option != "--debug"]
+    options = [option for option in options if option != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a terminal without × and –
     signal.signal(signal.SIGTERM, _on_sigterm)
     sys.setswitchinterval(TURN_S)
     os.environ["PYTHONSAFEPATH"] = "1"  # processes that a command starts do not import from the working folder
-    if options and options[0] in REMOVED:
-        complain(f"there is no {options[0]} any more: {REMOVED[options[0]]}")
-        return 2
-    for (command, option), instead in REMOVED_OPTIONS.items():
-        if options[:1] == [command] and option in options:
-            complain(f"there is no {option} any more: {instead}")
-            return 2
     try:
         status = app([*options, *names] or ["--help"], prog_name="kfbench", standalone_mode=False)
     except BrokenPipeError:  # from typer's own help

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from kfbench.cli.app import LOGS, LongCommand, app
+from kfbench.cli.app import LOGS, HelpAll, LongCommand, app
 from kfbench.cli.options import (
     Archive,
     AsJson,
@@ -31,7 +31,7 @@ from kfbench.cli.output import (
     print_answer,
     print_result,
     print_stream,
-    tracked,
+    track_items,
     write_whole,
 )
 from kfbench.errors import IllegalCombination, InvalidConfig
@@ -157,6 +157,7 @@ def what_if(
     ] = None,
     archive: Archive = None,
     as_json: AsJson = False,
+    _: HelpAll = False,
 ) -> None:
     """Show the size of your log in other codecs, batches and formats, and the savings per month."""
     from kfbench.money import Prices, Traffic
@@ -173,7 +174,7 @@ def what_if(
     check_names("--table", table_names, (*TABLES, NOTES, ALL))
     check_archive(archive, master)
     try:
-        asked = _parsed(sources, table, connector)
+        asked = _parse_sources(sources, table, connector)
         if isinstance(asked, Path):
             _check_fingerprint_options(batches, sample, arms.codec_names, details, master)
         batchings = batchings_of(batches.lingers_ms, batches.batch_sizes)
@@ -256,7 +257,7 @@ def _check_fingerprint_options(
             raise typer.BadParameter(why, param_hint=option)
 
 
-def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Path | Topic":
+def _parse_sources(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Path | Topic":
     """Return the sources: paths, one path of a fingerprint, or one parsed topic.
 
     Raises BadParameter for options that do not fit the sources, and for a topic together with other sources. Raises
@@ -300,6 +301,7 @@ def fingerprint(
         int, typer.Option(metavar="K", min=2, help="Merge buckets of histograms that have fewer members.")
     ] = 10,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    _: HelpAll = False,
 ) -> None:
     """Write a fingerprint of your log: its what-if without names and records, which `what-if` reads like the log."""
     from rich.console import Console
@@ -383,6 +385,7 @@ def migrate(
     ] = 0.04,
     prices: PriceOptions,
     as_json: AsJson = False,
+    _: HelpAll = False,
 ) -> None:
     """Show each phase of a format's rollout: conversions, refusals, costs, and where it pays."""
     from kfbench.codecs import CODECS
@@ -410,7 +413,7 @@ def migrate(
     from kfbench.migration.ask import migrate
     from kfbench.migration.text import migration_text
 
-    answer = migrate(plan, codec, chosen_traffic, chosen_prices, sources or (), tracked)
+    answer = migrate(plan, codec, chosen_traffic, chosen_prices, sources or (), track_items)
     print_answer(as_json, answer.to_dict, lambda: migration_text(answer))
     fail_on_damage([], sources or (), damage=answer.damage, unread=answer.unread)
 

@@ -104,7 +104,7 @@ def busy(activity: str, *, always: bool = False) -> Iterator[None]:
         yield
 
 
-def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
+def track_items(items: Sequence[Any], activity: str) -> Iterable[Any]:
     """Return an iterable of the items. While it is read, a progress bar is shown if stderr is a terminal."""
     from rich.console import Console
     from rich.progress import track

@@ -9,7 +9,8 @@ import typer
 
 from kfbench.cli.app import REFERENCE, app
 from kfbench.cli.options import AsJson, check_names
-from kfbench.cli.output import complain, print_answer, print_json, print_result, print_rows, table_of, tracked
+from kfbench.cli.output import complain, print_answer, print_json, print_result, print_rows, table_of, track_items
+from kfbench.text import cut
 
 if TYPE_CHECKING:
     from kfbench.present.table import Table
@@ -36,7 +37,7 @@ def verify(
     from kfbench.sweep.definition.profile import load_profile
     from kfbench.sweep.run.verify import verify
 
-    verification = verify(load_profile(profile), golden or GOLDEN, tracked)
+    verification = verify(load_profile(profile), golden or GOLDEN, track_items)
     if as_json:
         print_json(verification.to_dict())
     else:
@@ -108,17 +109,13 @@ def _workload_table(workload: "Workload") -> "Table":
     """Return a table of a workload's parameters. The caption has its question and story, the notes its assumptions."""
     about = workload.describe()
     remarks = [word for word in ("meaning", "source") if any(getattr(each, word) for each in about.parameters)]
-    rows: list[dict[str, Any]] = [
-        {"parameter": each.path, "value": _short(each.value)} | {word: getattr(each, word) for word in remarks}
-        for each in about.parameters
-    ]
+    rows: list[dict[str, Any]] = []
+    for each in about.parameters:
+        text = each.value if isinstance(each.value, str) else json.dumps(each.value)
+        row = {"parameter": each.path, "value": cut(text, LONGEST_VALUE)}
+        rows.append(row | {word: getattr(each, word) for word in remarks})
     caption = f"{workload.name}: {workload.summary}\n\n{about.question}\n\n{about.story}"
     return table_of(caption, rows, [f"assumed: {each}" for each in about.assumptions])
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
 @app.command(rich_help_panel=REFERENCE)

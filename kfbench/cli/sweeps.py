@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from kfbench.cli.options import (
     existing,
     with_option_groups,
 )
-from kfbench.cli.output import busy, complain, print_answer, print_json, print_result, table_of, tracked
+from kfbench.cli.output import busy, complain, print_answer, print_json, print_result, table_of, track_items
 from kfbench.comparison import THRESHOLD
 from kfbench.errors import InvalidConfig
 from kfbench.text import count_words
@@ -84,7 +84,7 @@ def run(profile: Profile, out: ReportOut = None, *, options: SweepOptions) -> No
     """Measure a profile and write its report; print the path of the report."""
     from kfbench.report.publish import place_of, publish
 
-    path = _swept(profile, out or REPORTS, options)
+    path = _measure_profile(profile, out or REPORTS, options)
     with busy("rendering", always=True):
         published = publish(path, out or place_of(path, REPORTS))
     print_result(published)
@@ -100,7 +100,7 @@ def sweep(
     options: SweepOptions,
 ) -> None:
     """Measure bytes and CPU of every cell of a profile; print the path of the stored run."""
-    path = _swept(profile, out, options)
+    path = _measure_profile(profile, out, options)
     print_result(path)
     _fail_on_error_rows(path)
 
@@ -112,7 +112,7 @@ def pack(
     """Write an archive of Python, packages and kfbench for a cluster's executors (see --archive)."""
     from kfbench.sweep.host.packing import pack
 
-    print_result(pack(file, tracked).to_text())
+    print_result(pack(file, track_items).to_text())
 
 
 @app.command(rich_help_panel=SWEEPS)
@@ -152,7 +152,7 @@ def compare(
         raise typer.Exit(3)
 
 
-def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
+def _measure_profile(profile: str, out: Path, options: SweepOptions) -> Path:
     """Measure a profile and return the path of the stored run. With --dry-run, print the plan and exit instead."""
     from kfbench.sweep.definition.filter import filter_profile
     from kfbench.sweep.definition.profile import load_profile
@@ -223,20 +223,20 @@ def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bo
         *(f"split by format: {title}" for each in planned for title in each["split"]),
         *(f"skipped: {cell['cell']}: {cell['reason']}" for each in planned for cell in each["skipped"]),
     ]
-    print_result(table_of("plan", [_stage_row(each) for each in planned], notes).to_text())
-
-
-def _stage_row(stage: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "stage": stage["kind"],
-        "cells": stage["cells"],
-        "tasks": stage["tasks"],
-        "alone (s)": stage["alone_s"],
-        "here (s)": stage["here_s"],
-        "longest task (s)": stage["longest_task_s"],
-        "split by format": len(stage["split"]),
-        "skipped": len(stage["skipped"]),
-    }
+    rows = [
+        {
+            "stage": stage["kind"],
+            "cells": stage["cells"],
+            "tasks": stage["tasks"],
+            "alone (s)": stage["alone_s"],
+            "here (s)": stage["here_s"],
+            "longest task (s)": stage["longest_task_s"],
+            "split by format": len(stage["split"]),
+            "skipped": len(stage["skipped"]),
+        }
+        for stage in planned
+    ]
+    print_result(table_of("plan", rows, notes).to_text())
 
 
 def _fail_on_error_rows(run: Path) -> None:

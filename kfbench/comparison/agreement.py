@@ -23,7 +23,7 @@ from scipy.special import bdtrc
 
 from kfbench.comparison.timed_arms import ArmPair, GroupKey, MatchedArms, TimedOperation, arms_of, match
 from kfbench.measure.columns import StoredRow
-from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, Interval, paired_ratio
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
 OUTSIDE: Final = 1 - CONFIDENCE  # the probability that the true value lies outside an interval
@@ -31,7 +31,7 @@ LEAST_CELLS: Final = 6  # with fewer cells, the true value is outside the median
 USUAL: Final = 95  # percentile of the changes of A/A arms: a smaller change is noise
 
 
-def change(before: PairedRatio, after: PairedRatio) -> PairedRatio:
+def change(before: Interval, after: Interval) -> Interval:
     """Return after / before, with its interval. The errors are independent, so it follows from both intervals.
 
     The logarithm of after / before is a difference. Its distance to its lower limit is the square root of a² + b²: a is
@@ -42,17 +42,17 @@ def change(before: PairedRatio, after: PairedRatio) -> PairedRatio:
     moved = log(after.median / before.median)
     down = hypot(log(after.median / after.low), log(before.high / before.median))
     up = hypot(log(after.high / after.median), log(before.median / before.low))
-    return PairedRatio(exp(moved), exp(moved - down), exp(moved + up))
+    return Interval(exp(moved), exp(moved - down), exp(moved + up))
 
 
-def together(found: PairedRatio, number: int) -> PairedRatio:
+def together(found: Interval, number: int) -> Interval:
     """Widen an interval so that `number` intervals hold together with the probability CONFIDENCE.
 
     The method is Bonferroni's, with normal tails.
     """
     factor = _quantile(number) / _quantile(1)
     low, high = (found.median * (end / found.median) ** factor for end in (found.low, found.high))
-    return PairedRatio(found.median, low, high)
+    return Interval(found.median, low, high)
 
 
 @lru_cache(maxsize=64)
@@ -60,7 +60,7 @@ def _quantile(number: int) -> float:
     return NormalDist().inv_cdf(1 - OUTSIDE / 2 / number)
 
 
-def verdict(found: PairedRatio, threshold: float) -> Verdict:
+def verdict(found: Interval, threshold: float) -> Verdict:
     """Give a verdict on an interval. threshold: 0.03 for 3 %.
 
     "slower" or "faster": the whole interval is beyond the threshold. "within": the whole interval is inside. "unclear":
@@ -86,9 +86,9 @@ class ArmChange(NamedTuple):
 
     row: StoredRow
     base: TimedOperation
-    before: PairedRatio
-    after: PairedRatio
-    change: PairedRatio
+    before: Interval
+    after: Interval
+    change: Interval
     verdict: Verdict
 
     @property
@@ -114,7 +114,7 @@ class ArmGroup:
     format: str
     is_aa: bool
     cells: tuple[ArmChange, ...]
-    change: PairedRatio | None
+    change: Interval | None
     verdict: Verdict
 
     @cached_property
@@ -244,7 +244,7 @@ def _arm_change(pair: ArmPair, arms: int, threshold: float) -> ArmChange:
     return ArmChange(pair.before.row, pair.before.base_operation, before, after, found, judged)
 
 
-def _median_cell(cells: Sequence[ArmChange]) -> PairedRatio:
+def _median_cell(cells: Sequence[ArmChange]) -> Interval:
     return paired_ratio([each.after.median for each in cells], [each.before.median for each in cells])
 
 
@@ -338,6 +338,6 @@ def _own_verdict(pairs: Sequence[ArmPair], yardstick: float | None, groups: int,
     after = [pair.after.median_ns for pair in pairs]
     if len(pairs) < LEAST_CELLS:
         ratios = [new / old for old, new in zip(before, after, strict=True)]
-        verdicts = {verdict(PairedRatio(ratio, ratio, ratio), threshold) for ratio in ratios}
+        verdicts = {verdict(Interval(ratio, ratio, ratio), threshold) for ratio in ratios}
         return verdicts.pop() if len(verdicts) == 1 else "unclear"
     return verdict(together(paired_ratio(after, before), groups), threshold)

@@ -154,8 +154,10 @@ class Comparison:
                 for each in self.changed
             ],
             "mended": [_place(row) for row in self.mended],
-            "only_in_first": [_lone_cell(each) for each in self.lone[0]],
-            "only_in_second": [_lone_cell(each) for each in self.lone[1]],
+            **{
+                name: [_place(each.row, CELL) | {"formats": list(each.formats), "rows": each.rows} for each in cells]
+                for name, cells in zip(("only_in_first", "only_in_second"), self.lone, strict=True)
+            },
             "resized_rows": self.resized,
             "unrecorded_columns": [],  # all runs that are read have all columns
             "cpu": {
@@ -191,13 +193,17 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     has_same_request = runs[0].manifest.get("profile_text") is not None and all(
         runs[0].manifest.get(name) == runs[1].manifest.get(name) for name in REQUEST
     )
-    compared = np.ones(len(common), np.bool_) if has_same_request else ~_is_resized(before, after)
+    compared = np.ones(len(common), np.bool_)
+    if not has_same_request:  # rows of another number of records are left out
+        has_records = pc.and_(pc.is_valid(before["records"]), pc.is_valid(after["records"]))
+        compared = ~(_differs(before, after, "records") & np.asarray(has_records, np.bool_))
     mended = compared & _is_ok(after) & ~_is_ok(before)
     judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED)]
     lone = (
         runs[0].table.take(pa.array([n for key, n in first_rows.items() if key not in second_rows], pa.int64())),
         runs[1].table.take(pa.array([n for key, n in second_rows.items() if key not in first_rows], pa.int64())),
     )
+    one, other = (dict(_flat("", run.manifest["environment"])) for run in runs)
     return Comparison(
         runs=runs,
         threshold=threshold,
@@ -207,7 +213,11 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         mended=tuple(stored_rows(after.filter(pa.array(mended)))),
         lone=(_cells(lone[0]), _cells(lone[1])),
         resized=int(np.count_nonzero(~compared)),
-        facts=tuple(_differing_facts(*runs)),
+        facts=tuple(
+            Fact(name, one.get(name), other.get(name))
+            for name in sorted(one.keys() | other.keys())
+            if name.rpartition(".")[2] not in TRANSIENT and one.get(name) != other.get(name)
+        ),
         cpu=agreement(runs[0].table, _with_hosts_renamed(*runs), threshold),
     )
 
@@ -258,12 +268,6 @@ def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
     return differs
 
 
-def _is_resized(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
-    """Return for each row True if both runs have a number of records, and it differs."""
-    known = pc.and_(pc.is_valid(before["records"]), pc.is_valid(after["records"]))
-    return _differs(before, after, "records") & np.asarray(known, np.bool_)
-
-
 def _changed_values(
     before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDArray[np.bool_]
 ) -> Iterator[ChangedValue]:
@@ -294,13 +298,6 @@ def _cells(rows: pa.Table) -> tuple[LoneCell, ...]:
     return tuple(LoneCell(each[0], tuple(in_order(row.format for row in each)), len(each)) for each in found.values())
 
 
-def _differing_facts(first: Run, second: Run) -> Iterator[Fact]:
-    one, other = (dict(_flat("", run.manifest["environment"])) for run in (first, second))
-    for name in sorted(one.keys() | other.keys()):
-        if name.rpartition(".")[2] not in TRANSIENT and one.get(name) != other.get(name):
-            yield Fact(name, one.get(name), other.get(name))
-
-
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, each in value.items():
@@ -316,10 +313,6 @@ def filled_columns(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any
 
 def _place(row: StoredRow, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
     return filled_columns(row, (*names, "workload", "variant", *AXES))
-
-
-def _lone_cell(each: LoneCell) -> dict[str, Any]:
-    return _place(each.row, CELL) | {"formats": list(each.formats), "rows": each.rows}
 
 
 def _group(group: ArmGroup) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from kfbench.comparison.agreement import ArmChange, ArmGroup
 from kfbench.comparison.compare import ChangedValue, Comparison, LoneCell, Value, about, filled_columns
 from kfbench.comparison.timed_arms import operation_words
 from kfbench.measure.columns import StoredRow
-from kfbench.measure.cpu import PairedRatio
 from kfbench.measure.kinds import KINDS
 from kfbench.present.names import GRID, REFERENCE, batch_words, codec_words, level
-from kfbench.present.table import Cell, Interval, Table, listed, number, plain_columns
-from kfbench.text import percent
+from kfbench.present.table import Cell, Table, listed, number, plain_columns
+from kfbench.text import cut, percent
 
 SHOWN: Final = 20  # the largest number of slower cells that are shown; --json has all
 LONGEST: Final = 60
@@ -39,7 +38,7 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
     if noisy := [f"{name} is noisy: {seen}" for name, each in noise.items() for seen in each.get("seen", [])]:
         yield "\n".join(noisy)
     if found.facts:
-        facts = [f"  {fact.name}: {_short(fact.before)} -> {_short(fact.after)}" for fact in found.facts]
+        facts = [f"  {fact.name}: {_words(fact.before)} -> {_words(fact.after)}" for fact in found.facts]
         yield "\n".join(["A and B also differ in", *facts])
     yield "\n".join(_exact(found))
     if found.changed:
@@ -50,7 +49,12 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
         pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(hosts.items())]
         yield f"CPU times of two hosts are not compared: {listed(pairs)}."
         if found.cpu.host_ratios:
-            yield _host_ratios(found).to_text()
+            yield Table(
+                name="host-ratios",
+                caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
+                columns=(*plain_columns("kind", "operation", "format", "cells"), *plain_columns("A", "B", digits=3)),
+                rows=tuple(tuple(each) for each in found.cpu.host_ratios),
+            ).to_text()
     if found.cpu.groups:
         yield _operations(found).to_text()
         yield _formats(found).to_text()
@@ -86,8 +90,9 @@ def _changes(changed: Sequence[ChangedValue]) -> Table:
 
     def line(name: tuple[str, str, str], each: list[ChangedValue]) -> tuple[Cell, ...]:
         most = max(each, key=_distance)
-        values = map(_shown, _differing_parts([most.before, most.after]))
-        return (*name, len(each), cell_words(most.row), most.row.format, _arm(most.row), *values)
+        values = _differing_parts([most.before, most.after])
+        cells = (each if each is None or isinstance(each, int | float) else _words(each) for each in values)
+        return (*name, len(each), cell_words(most.row), most.row.format, _arm(most.row), *cells)
 
     names = ("kind", "block", "column", "rows", "the row that changed most", "format", "codec, operation", "A", "B")
     return Table(
@@ -115,13 +120,8 @@ def _differing_parts(values: list[Value]) -> list[Value]:
     return [", ".join(f"{name} {counts.get(name, 0)}" for name in names) for counts in (one, other)]
 
 
-def _shown(value: Value) -> Cell:
-    return value if value is None or isinstance(value, int | float) else _short(value)
-
-
-def _short(value: Any) -> str:
-    words = "none" if value is None else str(value)
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+def _words(value: Any) -> str:
+    return "none" if value is None else cut(str(value), LONGEST)
 
 
 def cell_words(row: StoredRow) -> str:
@@ -152,15 +152,6 @@ def _lone_cells(lone: tuple[Sequence[LoneCell], Sequence[LoneCell]]) -> Table:
         caption="Cells of only one run (--json lists all)",
         columns=plain_columns(*names),
         rows=tuple(lines),
-    )
-
-
-def _host_ratios(found: Comparison) -> Table:
-    return Table(
-        name="host-ratios",
-        caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
-        columns=(*plain_columns("kind", "operation", "format", "cells"), *plain_columns("A", "B", digits=3)),
-        rows=tuple(tuple(each) for each in found.cpu.host_ratios),
     )
 
 
@@ -221,22 +212,17 @@ def _formats(found: Comparison) -> Table:
 
 
 def _line(group: ArmGroup) -> tuple[Cell, ...]:
-    ratios = group.median_before, group.median_after, group.change and _interval(group.change)
+    ratios = group.median_before, group.median_after, group.change
     counts = (sum(each.verdict == kind for each in group.cells) for kind in ("slower", "faster"))
     where = group.kind, group.operation, group.format, len(group.cells)
     return (*where, *counts, *ratios, 100 * group.median_difference, group.verdict)
-
-
-def _interval(found: PairedRatio) -> Interval:
-    return Interval(median=found.median, low=found.low, high=found.high)
 
 
 def _slower(found: Comparison) -> Table:
     arms = found.slower_cells
 
     def line(each: ArmChange) -> tuple[Cell, ...]:
-        found = map(_interval, (each.before, each.after, each.change))
-        return (cell_words(each.row), _arm(each.row), each.row.format, *found)
+        return (cell_words(each.row), _arm(each.row), each.row.format, each.before, each.after, each.change)
 
     return Table(
         name="slower",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.columns import StoredRow
-from kfbench.measure.cpu import PairedRatio, paired_ratio
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.measure.noise import is_timed, spreads, timed_kind
 from kfbench.measure.schema import ARM, IDENTITY_OF_KINDS, rounds_key, stored_rows
 from kfbench.present.names import NEW
@@ -81,7 +81,7 @@ class TimedArm:
         return float(np.median(_ns_per_record(self.row)))
 
     @cached_property
-    def ratio(self) -> PairedRatio:
+    def ratio(self) -> Interval:
         """The CPU time divided by the base's, with its interval. The division is done round by round."""
         return paired_ratio(_ns_per_record(self.row), _ns_per_record(self.base)).widened(self.spread)
 

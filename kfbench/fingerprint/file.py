@@ -118,7 +118,11 @@ def read_file(path: Path) -> Fingerprint:
     if head.kind != FINGERPRINT:
         raise InvalidFingerprint(f"{path}: no fingerprint of kfbench: its kind is {head.kind!r}")
     if head.schema != SCHEMA:
-        raise InvalidFingerprint(f"{path}: {_other_schema(head, path)}")
+        again = f"make a new one from the log: kfbench fingerprint LOG --force --out {quote(str(path))}"
+        raise InvalidFingerprint(
+            f"{path}: has schema {head.schema}, written by kfbench {head.kfbench}; this kfbench reads schema {SCHEMA}: "
+            f"{'use a newer kfbench' if head.schema > SCHEMA else again}"
+        )
     try:
         found = _decoded(data)
         problem = next(_problems(found, data), None)
@@ -162,13 +166,6 @@ def _decoded(data: bytes) -> Fingerprint:
     for name, each in found.answer.more.items():
         more[name] = msgspec.convert(each, WHATIF_TABLES[name].answer_type)
     return msgspec.structs.replace(found, answer=replace(found.answer, more=more))
-
-
-def _other_schema(head: _Head, path: Path) -> str:
-    words = f"has schema {head.schema}, written by kfbench {head.kfbench}; this kfbench reads schema {SCHEMA}"
-    if head.schema > SCHEMA:
-        return f"{words}: use a newer kfbench"
-    return f"{words}: make a new one from the log: kfbench fingerprint LOG --force --out {quote(str(path))}"
 
 
 def what_if_of(

@@ -104,7 +104,7 @@ def merged_histograms(counts: Counts, k: int) -> dict[str, tuple[Bucket, ...]]:
     }
 
 
-class _Run(NamedTuple):
+class _BucketRun(NamedTuple):
     """Buckets that are joined: their first and last code, and the number of members."""
 
     first: int
@@ -114,12 +114,12 @@ class _Run(NamedTuple):
 
 def _merge_buckets(members: Sequence[tuple[int, int]], k: int) -> tuple[Bucket, ...]:
     """Join the bucket with the fewest members to its nearest neighbour, until each has k."""
-    runs = [_Run(code, code, n) for code, n in members]
+    runs = [_BucketRun(code, code, n) for code, n in members]
     while len(runs) > 1 and (fewest := min(run.members for run in runs)) < k:
         at = next(i for i, run in enumerate(runs) if run.members == fewest)
         first, second = sorted((at, _nearest(runs, at)))
         one, two = runs[first], runs[second]
-        runs[first : second + 1] = [_Run(one.first, two.last, one.members + two.members)]
+        runs[first : second + 1] = [_BucketRun(one.first, two.last, one.members + two.members)]
     return tuple(
         Bucket(least=least_of(run.first), most=least_of(run.last + 1) - 1, members=run.members)
         for run in runs
@@ -127,7 +127,7 @@ def _merge_buckets(members: Sequence[tuple[int, int]], k: int) -> tuple[Bucket, 
     )
 
 
-def _nearest(runs: Sequence[_Run], at: int) -> int:
+def _nearest(runs: Sequence[_BucketRun], at: int) -> int:
     """Return the index of the nearer neighbour in codes; of two equally near ones, that with fewer members."""
     beside = [i for i in (at - 1, at + 1) if 0 <= i < len(runs)]
     return min(beside, key=lambda i: (runs[max(i, at)].first - runs[min(i, at)].last, runs[i].members))

@@ -78,7 +78,7 @@ def fingerprint(
     answer = what_if(
         paths, "all", batchings=(), sample_bytes=sample_bytes, seed=seed, timestamp_unit=timestamp_unit, console=console
     )
-    names = numbered(answer.sources, seed)
+    names = number_topics(answer.sources, seed)
     counts = _counts(parts, {each.topic: each.timestamp_unit for each in answer.by_topic}, console)
     made = Fingerprint(
         schema=SCHEMA,
@@ -93,7 +93,7 @@ def fingerprint(
     return MeasuredFingerprint(made, answer, names)
 
 
-def numbered(sources: Sequence[StoredSource], seed: int) -> dict[str, str]:
+def number_topics(sources: Sequence[StoredSource], seed: int) -> dict[str, str]:
     """Return a number per topic, such as "topic 1" for the largest one. seed: draws the order of equal ones."""
     sizes: Counter[str] = Counter()
     for source in random.Random(seed).sample(sources, len(sources)):  # else equal ones would be in the order of names
@@ -153,7 +153,7 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
     dated = [each for each in rate.streams if each.bulk_first_ms >= FIRST_DATE_MS]
     streams: dict[str, TopicRate] = {}
     for each in dated:
-        span_ms = rounded(each.bulk_last_ms - each.bulk_first_ms)
+        span_ms = round_answer(each.bulk_last_ms - each.bulk_first_ms)
         name = names[each.name]
         streams[name] = TopicRate(
             name=name,
@@ -163,7 +163,7 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
             bulk_first_ms=0,
             bulk_last_ms=span_ms,
             strange=0,
-            bytes_a_day=float(rounded(each.bytes_a_day)),
+            bytes_a_day=float(round_answer(each.bytes_a_day)),
         )
     if not streams:
         return None
@@ -176,6 +176,6 @@ def _undated(rate: Rate, names: Mapping[str, str]) -> Rate | None:
     )
 
 
-def rounded(number: float) -> int:
+def round_answer(number: float) -> int:
     """Round a number to DIGITS significant digits."""
     return int(float(f"{number:.{DIGITS - 1}e}"))

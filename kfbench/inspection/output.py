@@ -68,12 +68,8 @@ def summary_lines(found: Inspection) -> Iterator[str]:
         yield "batches by kind: " + ", ".join(kinds)
         yield "records per batch: " + _quantile_words(found.records_per_batch)
         yield "bytes per batch: " + _quantile_words(found.bytes_per_batch)
-        gaps = (
-            f", {count_words(found.gaps, 'gap')} of {count_words(found.missing_offsets, 'offset')}"
-            if found.gaps
-            else ""
-        )
-        yield f"offsets: {found.first_offset} to {found.last_offset}{gaps}"
+        gaps = f", {count_words(found.gaps, 'gap')} of {count_words(found.missing_offsets, 'offset')}"
+        yield f"offsets: {found.first_offset} to {found.last_offset}{gaps if found.gaps else ''}"
         special = {"transactional": found.transactional_batches, "control": found.control_batches}
         words = ", ".join(f"{count:,} {kind}" for kind, count in special.items() if count)
         yield f"producers with an id: {len(found.producers):,}{f'; batches: {words}' if words else ''}"

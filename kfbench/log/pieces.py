@@ -80,17 +80,19 @@ def pieces(
             if entries.broken:
                 raise CorruptLog(at + entries.broken.position, entries.broken.field, entries.broken.promise)
             claimed_bytes = _claimed_bytes(data[whole:])
-            rest = "file's end" if len(data) < wanted_bytes or at + len(data) >= size else "batch that goes on"
             if most_bytes is not None and claimed_bytes > most_bytes:
                 may_be_batch = claimed_bytes <= size and len(data) > MAGIC_AT and int(data[MAGIC_AT]) in BY_MAGIC
-                rest = "batch too long" if at + whole or may_be_batch else "no log"
-            trailing_bytes = {"file's end": len(data) - whole, "no log": size}.get(rest)
-            if whole or trailing_bytes is not None:
-                yield Piece.of(data, entries, len(entries.magics), at, trailing_bytes or 0)
-            if rest == "batch too long":
+                if not (at + whole or may_be_batch):
+                    yield Piece.of(data, entries, 0, at, trailing_bytes=size)
+                    return
+                if whole:
+                    yield Piece.of(data, entries, len(entries.magics), at)
                 promise = f"{claimed_bytes:,} bytes, where a batch may take {most_bytes:,}"
                 raise CorruptLog(at + whole, "length", promise)
-            if rest != "batch that goes on":
+            is_end = len(data) < wanted_bytes or at + len(data) >= size
+            if whole or is_end:
+                yield Piece.of(data, entries, len(entries.magics), at, len(data) - whole if is_end else 0)
+            if is_end:
                 return
             start_of_next, at = data[whole:].copy(), at + whole
 

@@ -30,7 +30,7 @@ def read_log(
     limits: Limits | None = None,
     dictionaries: Iterable[Dictionary] = (),
 ) -> DecodedLog:
-    """Read a log segment from a path or from bytes. It may mix magics 0 to 4 and codecs. No bytes are an empty log.
+    """Read a log segment from a path or from bytes. It may mix formats and codecs. No bytes are an empty log.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: limits of the
     memory that the reader allocates; None: the defaults. dictionaries: zstd dictionaries, in addition to those that

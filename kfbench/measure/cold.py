@@ -96,7 +96,7 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
 
     All formats share the copies and their buffers.
     """
-    records, bounds = source.records.packed(), source.bounds
+    records, bounds = source.records.pack(), source.bounds
     codec, level, batch_fields = source.codec, source.level, source.batch_fields
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
     place_bytes = sum(column.nbytes for column in (*records.columns, bounds)) + min(written_bytes)

@@ -155,17 +155,20 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-class PairedRatio(NamedTuple):
-    """The CPU time of a timed function divided by that of the base, which all others are compared with.
+class Interval(NamedTuple):
+    """A middle value, such as the median over all rounds, and the ends of its confidence interval, in one unit.
 
-    median: the median over all rounds. low, high: the ends of the median's confidence interval (level CONFIDENCE).
+    Most are ratios: the CPU time of an arm divided by that of the base of its rounds.
     """
 
     median: float
     low: float
     high: float
 
-    def widened(self, spread: float) -> "PairedRatio":
+    def holds(self, value: float, within: float = 0.0) -> bool:
+        return self.low - within <= value <= self.high + within
+
+    def widened(self, spread: float) -> "Interval":
         """Add the spread between arms (`kfbench.measure.noise.spreads`) to the interval.
 
         On a log scale, the half-width of each side becomes the square root of its square plus that of the spread.
@@ -173,10 +176,10 @@ class PairedRatio(NamedTuple):
         if not spread or not 0 < self.low <= self.high < inf:
             return self
         down, up = hypot(log(self.median / self.low), spread), hypot(log(self.high / self.median), spread)
-        return PairedRatio(self.median, self.median * exp(-down), self.median * exp(up))
+        return Interval(self.median, self.median * exp(-down), self.median * exp(up))
 
 
-def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> PairedRatio:
+def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> Interval:
     """Divide arm_ns by base_ns in each round. Return the median of these ratios and its confidence interval.
 
     Both samples of a round have the same disturbances, which cancel in the ratio of this round. In a ratio of two
@@ -186,10 +189,10 @@ def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> Paired
     ratios = np.sort(np.asarray(arm_ns, np.float64) / np.asarray(base_ns, np.float64))
     if len(ratios) % 2:
         low, high = ratios[list(_ranks(len(ratios)))]
-        return PairedRatio(float(ratios[len(ratios) // 2]), float(low), float(high))
+        return Interval(float(ratios[len(ratios) // 2]), float(low), float(high))
     medians = np.median(ratios[_resamples(len(ratios), seed)], axis=1)
     low, high = np.quantile(medians, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return PairedRatio(float(np.median(ratios)), float(low), float(high))
+    return Interval(float(np.median(ratios)), float(low), float(high))
 
 
 @lru_cache(maxsize=64)

@@ -87,6 +87,7 @@ def kernel() -> str:
 def environment() -> dict[str, Any]:
     """Return the properties of this host and its software, ready for JSON. An unknown property is None."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    flags = _first_processor().get("flags")  # systems such as ARM have none
     return {
         "host": host(),
         "system": ", ".join(filter(None, (kernel(), " ".join(platform.libc_ver()).strip()))),
@@ -96,7 +97,7 @@ def environment() -> dict[str, Any]:
         "cores": cores(),
         "physical_cores": psutil.cpu_count(logical=False),
         "logical_cores": psutil.cpu_count(),
-        "virtual": is_virtual(),
+        "virtual": None if flags is None else "hypervisor" in flags.split(),
         "cache": _caches(),
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
         "load_1_min": load,
@@ -190,12 +191,6 @@ def cpu_model() -> str | None:
     processor = _first_processor()
     numbers = [f"{name.split()[-1]} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     return ", ".join(numbers) or None
-
-
-def is_virtual() -> bool | None:
-    """Return True on a virtual machine; None if the system does not tell (such as on ARM)."""
-    flags = _first_processor().get("flags")
-    return None if flags is None else "hypervisor" in flags.split()
 
 
 def _first_processor() -> dict[str, str]:

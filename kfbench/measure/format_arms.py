@@ -133,7 +133,7 @@ def _sizes_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> A
 
 def _without_headers(records: Records) -> list[bytes]:
     """Return offsets, timestamps, keys and values of records as bytes, for a comparison. `fetch` reads only these."""
-    shapes, packed = records.shapes, records.packed()
+    shapes, packed = records.shapes, records.pack()
     columns = shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths
     return [column.tobytes() for column in (*columns, packed.key_data, packed.value_data)]
 

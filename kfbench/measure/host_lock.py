@@ -17,17 +17,11 @@ from typing import Final
 from kfbench.errors import KfbenchError
 
 # Not in TMPDIR, if it can be avoided: executors of one host may have different values of TMPDIR.
-_SHARED: Final = Path("/tmp")
-
-
-def _lock_folder() -> Path:
-    if not os.access(_SHARED, os.W_OK):
-        with suppress(FileNotFoundError):
-            return Path(tempfile.gettempdir())
-    return _SHARED
-
-
-LOCK: Final = _lock_folder() / "kfbench-measuring.lock"
+_FOLDER = Path("/tmp")
+if not os.access(_FOLDER, os.W_OK):
+    with suppress(FileNotFoundError):
+        _FOLDER = Path(tempfile.gettempdir())
+LOCK: Final = _FOLDER / "kfbench-measuring.lock"
 WAIT_S: Final = 1_800.0  # a process normally holds the lock for seconds; after half an hour it hangs
 _LOCKS: Final = Path("/proc/locks")  # only Linux shows who holds a lock
 _POLL_S: Final = 0.02

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.measure.columns import StoredRow
-from kfbench.measure.cpu import CONFIDENCE, PairedRatio, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, Interval, paired_ratio
 from kfbench.measure.schema import SELF, stored_rows
 from kfbench.text import percent
 
@@ -170,7 +170,7 @@ class BasePair:
     row: StoredRow
 
     @cached_property
-    def ratio(self) -> PairedRatio:
+    def ratio(self) -> Interval:
         """The second timing divided by the first."""
         return paired_ratio(self.second_ns, self.first_ns)
 
@@ -216,7 +216,7 @@ def spreads(rows: pa.Table) -> dict[str, float]:
 
     Two arms of the same call may differ by more than their rounds show: each round has its own order of arms, and a
     call's time depends on the call before it. The spread is the half-width, on a log scale, that makes 95 % of the
-    kind's A/A intervals hold 1.0 (`PairedRatio.widened`). Kinds with fewer than LEAST_INTERVALS A/A arms have the
+    kind's A/A intervals hold 1.0 (`Interval.widened`). Kinds with fewer than LEAST_INTERVALS A/A arms have the
     spread of all such kinds together. It is 0 where these are too few, too. Arms with fewer than LEAST_ROUNDS rounds
     count for nothing.
     """
@@ -231,7 +231,7 @@ def _spreads(pairs: Iterable[BasePair]) -> dict[str, float]:
     return {kind: _spread(found if len(found) >= LEAST_INTERVALS else small) for kind, found in of_kind.items()}
 
 
-def _missing(ratio: PairedRatio) -> float:
+def _missing(ratio: Interval) -> float:
     """Return the spread that an interval needs to hold 1.0; 0 if it holds 1.0 without."""
     if ratio.low <= 1 <= ratio.high:
         return 0.0

@@ -285,10 +285,6 @@ def expire_task(given: PathInput, by: By) -> PathTask:
     return PathTask(call=lambda: expire(segments, before_ms, by, fmt=given.fmt), check=check, data=data_left)
 
 
-def _unchanged(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
-    return records
-
-
 def _reused_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
     """Give each record the key of a random record from the first half of the records.
 
@@ -315,10 +311,6 @@ def _ascending_times(records: Records, bounds: Int64, seed: int) -> Records:  # 
 
 def _without_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
     return with_shapes(records, key_lengths=np.full(len(records), NULL_LENGTH, np.int32))
-
-
-def _nothing_missing(fmt: Format, shapes: Shapes) -> str | None:  # noqa: ARG001
-    return None
 
 
 def _no_append_time(fmt: Format, shapes: Shapes) -> str | None:  # noqa: ARG001
@@ -358,8 +350,8 @@ class BrokerPath:
     section: Literal["append", "convert", "keep"]
     task: Callable[[PathInput], PathTask]
     _: KW_ONLY
-    records: Callable[[Records, Int64, int], Records] = _unchanged
-    missing: Callable[[Format, Shapes], str | None] = _nothing_missing
+    records: Callable[[Records, Int64, int], Records] = lambda records, _bounds, _seed: records
+    missing: Callable[[Format, Shapes], str | None] = lambda _fmt, _shapes: None
     converts: bool = False
     changes_input: bool = False
     is_per_call: bool = False

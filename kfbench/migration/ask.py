@@ -147,13 +147,15 @@ def migrate(
         given = _log_subjects(plan, codec, sources)
     else:
         codec = codec or DEFAULT_CODEC
-        given = _Given([replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))])
+        given = _FoundSubjects(
+            [replace(each, codec=codec) for each in generated_subjects(SAMPLES.get(codec, COMPRESSED))]
+        )
     subjects = [without_producers(each) if refuses_idempotent(plan) else each for each in given.subjects]
     answers: list[MigratedSubject] = []
     refused: dict[str, KfbenchError] = {}
     for subject in track(subjects, f"measuring {plan.name}"):
         try:
-            answers.append(_migrated(plan, subject, traffic, prices))
+            answers.append(_migrate_subject(plan, subject, traffic, prices))
         except Unverified:
             raise
         except KfbenchError as error:
@@ -173,7 +175,7 @@ def migrate(
     )
 
 
-class _Given(NamedTuple):
+class _FoundSubjects(NamedTuple):
     """Subjects to measure, the topics that are not measured with the reason, and files that cannot be read."""
 
     subjects: list[Subject]
@@ -181,7 +183,7 @@ class _Given(NamedTuple):
     unread: tuple[str, ...] = ()
 
 
-def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _Given:
+def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.PathLike[str]]) -> _FoundSubjects:
     """Read the largest topics. One that cannot be measured does not hide the others; raise its error if all cannot."""
     logs, named = find_logs(sources), {os.fspath(source) for source in sources}
     subjects: list[Subject] = []
@@ -206,10 +208,10 @@ def _log_subjects(plan: Plan, codec: str | None, sources: Sequence[str | os.Path
                 unread.append(str(error))
     if not subjects and first_error is not None:
         raise first_error
-    return _Given(subjects, unmeasured, tuple(unread))
+    return _FoundSubjects(subjects, unmeasured, tuple(unread))
 
 
-def _migrated(plan: Plan, subject: Subject, traffic: Traffic, prices: Prices) -> MigratedSubject:
+def _migrate_subject(plan: Plan, subject: Subject, traffic: Traffic, prices: Prices) -> MigratedSubject:
     rounds = SAMPLES.get(subject.codec, COMPRESSED).rounds
     try:
         costs = measure_costs(plan, subject.records, subject.bounds, subject.codec, subject.batch_fields, rounds=rounds)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
 from kfbench.errors import InvalidConfig
-from kfbench.measure.cpu import PairedRatio
+from kfbench.measure.cpu import Interval
 from kfbench.migration.plans import (
     ZERO_COPY,
     BrokerAction,
@@ -46,7 +46,7 @@ class Cost:
     target_bytes: int
     cpu_ns: float
     span_ns: tuple[float, float] | None = None
-    ratio: PairedRatio | None = None
+    ratio: Interval | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -73,7 +73,7 @@ class Costs:
     codec: str
     size_bytes: Mapping[str, int]
     operations: Mapping[Operation, Cost]
-    control: PairedRatio | None = None
+    control: Interval | None = None
 
     def of(self, operation: Operation) -> Cost:
         """Return the cost of an operation. Raise InvalidConfig if it was not measured."""
@@ -172,7 +172,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
         traffic = replace(traffic, old_producers=1.0, old_consumers=1.0)
     old_scale = GIB / costs.size_bytes[plan.old]
     total, stored_bytes = Load(), 0.0
-    for producer, share in _weighted(plan, traffic.old_producers):
+    for producer, share in _client_shares(plan, traffic.old_producers):
         cell = on_produce(phase, producer, costs.codec)
         if cell.format is None:
             total += Load(refused_produced=share)
@@ -185,7 +185,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
     follower = on_fetch(phase, phase.writes, plan.old if phase.only_old else phase.knows, costs.codec)
     copies = _fetch_load(follower, phase.writes, costs) * (fresh * (traffic.replication - 1))
     total += copies + Load(in_bytes=copies.out_bytes, disk_bytes=copies.out_bytes)  # followers write what they fetch
-    for consumer, share in _weighted(plan, traffic.old_consumers):
+    for consumer, share in _client_shares(plan, traffic.old_consumers):
         for is_old, part, scale in ((False, 1 - traffic.old_data, fresh), (True, traffic.old_data, old_scale)):
             upgraded = is_old and phase.forces
             stored = plan.old if is_old and not upgraded else phase.writes
@@ -199,7 +199,7 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
     return total
 
 
-def _weighted(plan: Plan, old_share: float) -> list[tuple[str, float]]:
+def _client_shares(plan: Plan, old_share: float) -> list[tuple[str, float]]:
     """Return the old and the new clients' format, each with the share of these clients. A share of 0 is left out."""
     return [(name, share) for name, share in ((plan.old, old_share), (plan.new, 1 - old_share)) if share]
 

@@ -32,7 +32,7 @@ FETCH_BYTES: Final = 1 << 20  # the default of max.partition.fetch.bytes
 UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
 
 
-class Prepared(NamedTuple):
+class PreparedOperation(NamedTuple):
     """An operation that is ready to be timed.
 
     Args:
@@ -117,7 +117,7 @@ def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> E
     return EncodedLog(data=np.tile(log.data, times)[: positions[-1]], positions=positions)
 
 
-def _prepare(operation: Operation, source: EncodedLog, given: EncodeInput, buffer: Bytes) -> Prepared:
+def _prepare(operation: Operation, source: EncodedLog, given: EncodeInput, buffer: Bytes) -> PreparedOperation:
     """Call an operation once and verify its result. Raise Unverified if it is wrong."""
     log = EncodedLog(data=buffer[: len(source.data)], positions=source.positions)
     call = _call(operation, log)
@@ -138,7 +138,7 @@ def _prepare(operation: Operation, source: EncodedLog, given: EncodeInput, buffe
         if not np.array_equal(call().data, data):
             raise Unverified(f"{_title(operation)}: another call returned other bytes than the verified ones")
 
-    return Prepared(Arm(call=call, before=before, verify=verify), len(data), dict(done.work.losses))
+    return PreparedOperation(Arm(call=call, before=before, verify=verify), len(data), dict(done.work.losses))
 
 
 def _call(operation: Operation, log: EncodedLog) -> Callable[[], Any]:

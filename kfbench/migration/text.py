@@ -1,6 +1,6 @@
 """The printed answer of `kfbench migrate`: assumptions, matrix and load of each phase, costs, break-even."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from kfbench.migration.ask import Migration
@@ -9,7 +9,6 @@ from kfbench.migration.plans import (
     FETCH_API,
     PRODUCE_API,
     BrokerAction,
-    MatrixRow,
     Operation,
     Phase,
     Plan,
@@ -59,6 +58,9 @@ def _headline(answer: Migration) -> list[str]:
 
 def _assumptions(answer: Migration) -> list[str]:
     traffic, prices, plan = answer.traffic, answer.prices, answer.plan
+    produced = [(row.produce.spoken, row.produce.format) for row in answer.rows]
+    fetched = [(row.stored, row.fetch.format) for row in answer.rows]
+    down = sorted({(source, target) for source, target in (*produced, *fetched) if target and target < source})
     clients = [f"{name} (produce {PRODUCE_API[name]}, fetch {FETCH_API[name]})" for name in plan.formats]
     rows = [
         (percent(traffic.old_producers), "of the records produced come from old clients", "--old-producers"),
@@ -82,18 +84,11 @@ def _assumptions(answer: Migration) -> list[str]:
         f"in {plan.before!r} all clients are {plan.old}",
         *(
             f"{source} to {target} loses, if records have them: {', '.join(losses)}"
-            for source, target in _steps_down(answer.rows)
+            for source, target in down
             if (losses := lost(source, target))
         ),
         *(f"{subject.name}: measured without {what}" for subject in answer.subjects for what in subject.left_out),
     ]
-
-
-def _steps_down(rows: Iterable[MatrixRow]) -> list[tuple[str, str]]:
-    """Return all conversions to an older format in a matrix, as pairs (format, older format)."""
-    produced = [(row.produce.spoken, row.produce.format) for row in rows]
-    fetched = [(row.stored, row.fetch.format) for row in rows]
-    return sorted({(source, target) for source, target in (*produced, *fetched) if target and target < source})
 
 
 def phase_matrix(plan: Plan, phase: Phase, codec: str) -> list[str]:

@@ -18,10 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kfbench.measure.columns import counts_text
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.measure.schema import ARM, WORKLOAD_COLUMNS
 from kfbench.present.names import codecs_of, in_words
-from kfbench.present.table import Band, Interval
+from kfbench.present.table import Band
 from kfbench.workloads.catalogue import DEFAULT
 
 CPU_DIGITS: Final = 2  # printed decimals of a ratio of CPU times
@@ -151,17 +151,11 @@ def one_per_arm(rows: pd.DataFrame) -> pd.DataFrame:
     measurements failed for some seeds, only the seeds with the most arms are joined. An arm that lacks one of these
     seeds is left out. The row of a failure stays if its arm has no number.
     """
-    rows = _join_seeds(first_of_blocks(rows), [name for name in ARM if name != "seed"])
-    return rows.assign(variant=rows["variant"].fillna(DEFAULT).astype(str), with_codec=codecs_of(rows))
-
-
-def first_of_blocks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per measurement and seed. Several blocks of the sweep may have a copy of the row.
-
-    A row with a number is preferred to a failure.
-    """
+    # Of the copies in several blocks one counts, a number rather than a failure.
     numbers_first = (rows["status"] != "ok").sort_values(kind="stable").index
-    return rows.loc[numbers_first].drop_duplicates(list(ARM)).sort_index()
+    rows = rows.loc[numbers_first].drop_duplicates(list(ARM)).sort_index()
+    rows = _join_seeds(rows, [name for name in ARM if name != "seed"])
+    return rows.assign(variant=rows["variant"].fillna(DEFAULT).astype(str), with_codec=codecs_of(rows))
 
 
 def _join_seeds(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
@@ -240,21 +234,12 @@ def lost_of(losses: str | None) -> tuple[str, ...]:
     return in_words(name for name, count in counts.items() if count)
 
 
-def interval_of(arm_ns: NDArray[np.float64], base_ns: NDArray[np.float64], spread: float) -> Interval:
-    """Divide the times in each round. Return the median of these ratios and its interval.
-
-    spread: the spread between arms (`kfbench.measure.noise.spreads`), by which the interval is widened.
-    """
-    median, low, high = paired_ratio(arm_ns, base_ns, seed=0).widened(spread)
-    return Interval(median=median, low=low, high=high)
-
-
 def time_ratio(arm: StoredArm, base: StoredArm) -> Interval:
     """Divide the CPU times of two arms in each round. Return the median ratio and its interval.
 
     Both must be from the same measurement, so that round i of both ran at the same time.
     """
-    return interval_of(arm.ns_per_call, base.ns_per_call, arm.spread)
+    return paired_ratio(arm.ns_per_call, base.ns_per_call).widened(arm.spread)
 
 
 def middle_95(medians: Sequence[float]) -> Band | None:

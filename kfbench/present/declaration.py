@@ -7,7 +7,7 @@ explains the keys.
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -156,7 +156,7 @@ class PageView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _KEY: Final = re.compile(r"\$[a-z]\w*")
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ViewFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joins: list[str] = []
     page: PageView | None = None
     section: list[SectionView] = []
@@ -189,9 +189,12 @@ def read_view(path: Path) -> View:
         parsed = tomllib.loads(path.read_text(encoding="utf-8"))
         defaults = parsed.pop("defaults", {})
         tables = msgspec.convert(parsed.get("table", []), list[dict[str, Any]])
-        parsed["table"] = [one for each in tables for one in _each(_with_defaults(each, defaults))]
-        parsed["table"] = [_metrics(one) for one in parsed["table"]]
-        found = msgspec.convert(parsed, _File)
+        parsed["table"] = [
+            _metrics(_fill(table, entry))
+            for table in (_with_defaults(each, defaults) for each in tables)
+            for entry in msgspec.convert(table.pop("each", [{}]), list[dict[str, Any]])
+        ]
+        found = msgspec.convert(parsed, _ViewFile)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, KeyError) as error:
         raise InvalidConfig(f"{path.name}: {error.args[0]}") from error
     return View(
@@ -208,11 +211,6 @@ def read_view(path: Path) -> View:
 def _with_defaults(table: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     where = {**defaults.get("where", {}), **table.get("where", {})} if table.get("source", "run") == "run" else None
     return {**defaults, **table, "where": table.get("where", {}) if where is None else where}
-
-
-def _each(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for entry in msgspec.convert(table.pop("each", [{}]), list[dict[str, Any]]):
-        yield _fill(table, entry)
 
 
 def _fill(part: Any, entry: Mapping[str, Any]) -> Any:

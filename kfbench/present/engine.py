@@ -18,14 +18,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
-from kfbench.measure.cpu import OPERATIONS
-from kfbench.measure.floor import FLOOR
+from kfbench.measure.cpu import OPERATIONS, Interval
+from kfbench.measure.kinds.floor import FLOOR
 from kfbench.measure.paths import PATHS
 from kfbench.present.arms import arms_of, keys, lost_of, work_words
 from kfbench.present.declaration import Metric, TableView, Where, nearest
 from kfbench.present.names import AXES, MAIN, in_order, level
 from kfbench.present.rows import Rows, as_cell, at_reference, matches
-from kfbench.present.table import Cell, Column, Interval, Table
+from kfbench.present.table import Cell, Column, Table
 
 GIB: Final = 1 << 30
 Values: TypeAlias = Any  # a sequence with a number, a text, an Interval or None per arm

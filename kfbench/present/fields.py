@@ -11,10 +11,11 @@ from typing import Final
 import pandas as pd
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import Interval
 from kfbench.present.declaration import Metric, nearest
 from kfbench.present.engine import METRICS, BuiltTable
 from kfbench.present.names import level
-from kfbench.present.table import Interval, number
+from kfbench.present.table import number
 
 FORMATS: Final[Mapping[str, Callable[[float], str]]] = {
     "pct0": lambda value: f"{number(100 * value, 0)} %",

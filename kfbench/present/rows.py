@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from kfbench.formats import RESEARCH
-from kfbench.measure.floor import FLOOR
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.measure.kinds import REMOVED_KINDS
+from kfbench.measure.kinds.floor import FLOOR
 from kfbench.measure.schema import ARM, WORKLOAD_COLUMNS
-from kfbench.present.arms import StoredArm, arms_of, interval_of, keys, one_per_arm
+from kfbench.present.arms import StoredArm, arms_of, keys, one_per_arm
 from kfbench.present.names import GRID, REFERENCE, codecs_of
-from kfbench.present.table import Cell, Interval
+from kfbench.present.table import Cell
 from kfbench.workloads.catalogue import DEFAULT
 
 Where = Mapping[str, Any]
@@ -126,7 +127,7 @@ class Rows:
         key = tuple(str(each[name]) for each in (arm, base) for name in ARM)
         if key not in self._ratios:
             ns, base_ns = (np.asarray(each["cpu_ns"], np.float64) / each["inner_loops"] for each in (arm, base))
-            self._ratios[key] = interval_of(ns, base_ns, arm["spread"])
+            self._ratios[key] = paired_ratio(ns, base_ns).widened(arm["spread"])
         return self._ratios[key]
 
 

@@ -16,10 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.measure.noise import noise_facts, spreads
 from kfbench.measure.schema import table as rows_of
-from kfbench.present.table import Interval
 from kfbench.shipped import DATASETS
 from kfbench.text import percent
 
@@ -114,8 +113,7 @@ class Peers:
     other_threads: Mapping[str, float]
 
     def ratio(self, arm: ArmKey, base: ArmKey) -> Interval:
-        median, low, high = paired_ratio(self.ns[arm], self.ns[base]).widened(self.spread)
-        return Interval(median=median, low=low, high=high)
+        return paired_ratio(self.ns[arm], self.ns[base]).widened(self.spread)
 
 
 @lru_cache(maxsize=1)

@@ -5,27 +5,16 @@ This module needs no pandas, so `kfbench table` answers in well under two second
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple, Self, TypeAlias
 
+from kfbench.measure.cpu import Interval
 from kfbench.text import text_table
 
 FLAGS = ("NO", "error", "differs")  # cells with these texts are highlighted
 ABSENT = "–"  # the text of a missing number, which is not zero: v0 has no timestamps, a run may lack a measurement
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """A median and the two ends of its bootstrap interval (a confidence interval), all in the unit of the column."""
-
-    median: float
-    low: float
-    high: float
-
-    def holds(self, value: float, within: float = 0.0) -> bool:
-        return self.low - within <= value <= self.high + within
 
 
 class Band(NamedTuple):
@@ -114,15 +103,13 @@ class Table:
         right = [i for i in range(len(head)) if self._is_numeric(i)]
         return "\n".join([self.caption, "", *text_table([head, *body], right, has_rule=True), *self.notes])
 
-    def to_html(self, wrap: bool = False) -> str:
+    def to_html(self) -> str:
         """Return a <table> inside a scrollable group. The attribute `data-v` of a cell is its number, for the copy.
 
         It has five digits, or all digits of a whole number.
-
-        wrap: True if the first column has sentences, which may be wrapped.
         """
         out = [
-            f'<div class="scroll{" wrap" if wrap else ""}" tabindex="0" role="group" aria-labelledby="c-{self.name}">',
+            f'<div class="scroll" tabindex="0" role="group" aria-labelledby="c-{self.name}">',
             f'<table id="t-{self.name}"><caption id="c-{self.name}">{escape(self.caption)}</caption><thead><tr>',
         ]
         for i, column in enumerate(self.columns):
@@ -171,7 +158,7 @@ class Table:
 
 
 def _plain(cell: Cell) -> Any:
-    return asdict(cell) if isinstance(cell, Interval) else cell
+    return cell._asdict() if isinstance(cell, Interval) else cell
 
 
 def sort_key(cell: Cell) -> float | None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import Interval
 from kfbench.present.declaration import PresetView, nearest
 from kfbench.present.engine import BuiltTable, dimension
 from kfbench.present.names import batch_words, level
-from kfbench.present.table import Column, Interval, Table, number
+from kfbench.present.table import Column, Table, number
 
 Values = Mapping[str, list[Any]]
 NO_WORDS: Final = {"with_codec": "none", "context": "new"}  # left out in the name of a row

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import Interval
 from kfbench.present.declaration import (
     SectionView,
     TableView,
@@ -23,7 +24,7 @@ from kfbench.present.declaration import (
 from kfbench.present.engine import BuiltTable, TableSource
 from kfbench.present.fields import Unmeasured, fill_fields
 from kfbench.present.rows import Runs, failed_checks, machine_words, noise_state, run_date, run_words
-from kfbench.present.table import Interval, Ranked, Table, prose
+from kfbench.present.table import Ranked, Table, prose
 from kfbench.present.views import plain_table, preset_json, rows_of, view_json
 from kfbench.report.sources import SOURCES
 from kfbench.report.view_packages import VIEWS, SourceFunction
@@ -95,7 +96,8 @@ class Report:
         self.runs, self._is_strict = runs, is_strict
         self._views, self._joins = all_views(), joined_profiles()
         self._sources: dict[str, SourceFunction] = {
-            **SOURCES, "missing": self._missing_rows, "failures": failures, "measured_runs": self._run_rows
+            **SOURCES, "failures": failures, "measured_runs": self._run_rows,
+            "missing": lambda _: pd.DataFrame(list(self._missing.items()), columns=["part", "reason"]),
         }  # fmt: skip
         for each in VIEWS.values():
             if twice := sorted({*each.sources} & {*self._sources}):
@@ -106,9 +108,9 @@ class Report:
         self._profiles = {name: each.profile for each in sections for name in (*each.tables, *each.more)}
         self._frames: dict[str, pd.DataFrame] = {}
         self._missing: dict[str, str] = {}
-        self.tables = _Lazy(self._declared, self._built)
+        self.tables = _Lazy(self._declared, self._build_table)
 
-    def _built(self, name: str) -> BuiltTable:
+    def _build_table(self, name: str) -> BuiltTable:
         view, table = self._declared[name]
         return BuiltTable(table, self._source(view, table), view.path.name)
 
@@ -276,9 +278,6 @@ class Report:
             for each in found.values()
         ]
         return pd.DataFrame(rows, columns=["profile", "title", "measured", "state"])
-
-    def _missing_rows(self, _: Runs) -> pd.DataFrame:
-        return pd.DataFrame(list(self._missing.items()), columns=["part", "reason"])
 
     @cached_property
     def json(self) -> dict[str, Any]:

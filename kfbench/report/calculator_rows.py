@@ -13,12 +13,11 @@ import pandas as pd
 
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, Interval
 from kfbench.money import month_facts
 from kfbench.present.calculator.data import NONE, Content, Numbers, mean_settings
 from kfbench.present.names import GRID, REFERENCE
 from kfbench.present.rows import OWN, Rows, Runs, Where, run_words
-from kfbench.present.table import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
 # The form's settings, and the axes of the grid that they move. On all other axes a cell has the grid's default.

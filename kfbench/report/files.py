@@ -2,15 +2,20 @@
 
 The report is a front page (`index.html`) and a page per subject. Each page has its style, script and figures inside, so
 the folder opens from disk.
+
+Some profiles are too long for `make report`. They are measured apart, and each report joins their newest run.
 """
 
 import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from markupsafe import Markup
 
@@ -19,13 +24,14 @@ from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.schema import SCHEMA_VERSION
 from kfbench.present.calculator.data import explorer_parts, script_json
 from kfbench.present.page import environment_of, html
-from kfbench.present.rows import failed_checks, noise_state, run_date, run_words
+from kfbench.present.rows import OWN, Rows, Runs, failed_checks, noise_state, run_date, run_words
 from kfbench.present.table import listed
 from kfbench.present.views import sparse
 from kfbench.report.build import FRONT, Report, joined_profiles
 from kfbench.report.calculator_rows import report_content
-from kfbench.report.joined import joined_runs, runs_of
-from kfbench.store import Run
+from kfbench.shipped import DATASETS
+from kfbench.store import Run, open_run
+from kfbench.store.manifest import MANIFEST, read_complete
 from kfbench.store.run import JOINED, joined_parquet
 from kfbench.text import printable_lines
 
@@ -76,7 +82,9 @@ def files_of(run: Run) -> Iterator[tuple[str, bytes]]:
     text = environment_of(autoescape=False).get_template("README.md").render(shown | {"page": report.pages[0]})
     yield "README.md", printable_lines(re.sub("\n{3,}", "\n\n", text)).encode()
     yield "tables.json", (json.dumps(report.json, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-    yield "measurements.parquet", _parquet(run)
+    sink = io.BytesIO()
+    pq.write_table(run.table, sink, compression="zstd", compression_level=12)  # small, because it is committed
+    yield "measurements.parquet", sink.getvalue()
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
     for profile, each in others.items():
         yield f"{JOINED}/{profile}/measurements.parquet", joined_parquet(each)
@@ -161,8 +169,58 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-def _parquet(run: Run) -> bytes:
-    """Return all rows of the run as one Parquet file, compressed strongly so that it can be committed."""
-    sink = io.BytesIO()
-    pq.write_table(run.table, sink, compression="zstd", compression_level=12)
-    return sink.getvalue()
+def joined_runs(run: Run, profiles: Iterable[str]) -> dict[str, Run]:
+    """Return, per profile, the run that `joined_run` finds. Profiles without a run are left out."""
+    return {profile: joined for profile in profiles if (joined := joined_run(run, profile)) is not None}
+
+
+def runs_of(run: Run, found: Mapping[str, Run]) -> Runs:
+    """Return the rows of a report's run, and of the runs that it joins. found: the result of `joined_runs`."""
+    own = Rows(run.measurements())
+    rows = {profile: own if joined is run else _rows(joined.path) for profile, joined in found.items()}
+    manifests = {profile: joined.manifest for profile, joined in found.items()}
+    return Runs(own=own, joined=rows, manifests={OWN: run.manifest, **manifests})
+
+
+def joined_run(run: Run, profile: str) -> Run | None:
+    """Return the run itself if it has rows of the kind `profile`. Otherwise return the newest run of the profile.
+
+    It is the newest by the manifest's `started`. Candidates lie in the folder of `run`, in `runs/` next to it, in the
+    report itself, and among the shipped files. Filtered and unfinished runs do not count, nor runs that measured
+    nothing of the kind, such as counts on a machine without valgrind.
+    """
+    if profile in run.table["kind"].unique().to_pylist():
+        return run
+    started = {path: manifest["started"] for path, manifest in _candidates(run.path, profile)}
+    newest_first = sorted(started, key=lambda path: started[path], reverse=True)
+    return next((found for found in map(_opened, newest_first) if _has_numbers(found, profile)), None)
+
+
+def _has_numbers(run: Run, profile: str) -> bool:
+    """Return True if a row of the kind `profile` has a number, or any row if the run has no row of that kind."""
+    rows = run.table.select(["kind", "status"])
+    of_kind = rows.filter(pc.equal(rows["kind"], profile))
+    return "ok" in (of_kind if len(of_kind) else rows)["status"].unique().to_pylist()
+
+
+@lru_cache(maxsize=6)
+def _opened(path: Path) -> Run:
+    return open_run(path)
+
+
+@lru_cache(maxsize=6)
+def _rows(path: Path) -> Rows:
+    return Rows(_opened(path).measurements())
+
+
+def _candidates(path: Path, profile: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    folders = [DATASETS / JOINED / profile, path / JOINED / profile]
+    for runs in (path.parent, path.parent / "runs"):
+        folders += sorted(file.parent for file in runs.glob(f"*/{MANIFEST}"))
+    for folder in folders:
+        try:
+            manifest = read_complete(folder)
+        except RunError:
+            continue
+        if manifest["profile"] == profile and not manifest.get("filter"):
+            yield folder, manifest

@@ -6,7 +6,7 @@ Laws (tests/report/test_publish.py):
 1. The same run gives the same bytes on every machine with the same versions of the code and of its libraries. A report
   depends on no clock, host or path of the machine. Some contents belong to the version of the code, not to the run:
   times of other implementations, numbers computed from the formats (claims, holes), definitions of classes, and assumed
-  traffic and prices. A joined run (`report/joined.py`) is the newest one that is shipped or lies next to the run.
+  traffic and prices. A joined run (`report/files.py`) is the newest one that is shipped or lies next to the run.
 2. An existing report is never changed. A new report goes to a new `<n>`, unless a report with the same bytes exists.
 3. A half-written report has another name. It is written next to its final place and renamed when it is complete.
 4. Unfinished runs and runs of another schema are refused (kfbench.store.open_run).
@@ -16,7 +16,7 @@ import json
 from pathlib import Path
 
 from kfbench.errors import RunError
-from kfbench.present.folder import order, place
+from kfbench.present.page import order, place
 from kfbench.present.rows import run_date
 from kfbench.report.files import files_of, is_for_publishing
 from kfbench.store import open_run

@@ -96,15 +96,16 @@ def _find(path: Path, columns: Columns) -> FoundSources:
             if not tables.has_table(path):
                 raise
         else:
-            others = [replace(each, reason=TABLES) if _is_table(path, each) else each for each in found.skipped]
-            return replace(found, skipped=tuple(others))
+            skipped = (
+                replace(each, reason=TABLES)
+                if each.reason == OTHER_FILES and tables.is_table(path, Path(each.path))
+                else each
+                for each in found.skipped
+            )
+            return replace(found, skipped=tuple(skipped))
     elif tables.kind_of(path) is None:
         # A file named like a segment is left to the reader of segments, which says what else it is.
         if path.suffix != LOG_SUFFIX and path.is_file() and (hint := foreign_files.hint(path, None)):
             raise InvalidRecords(f"{path}: {hint}")
         return log.find(path)
     return tables.find(path, columns)
-
-
-def _is_table(folder: Path, skipped: Skipped) -> bool:
-    return skipped.reason == OTHER_FILES and tables.is_table(folder, Path(skipped.path))

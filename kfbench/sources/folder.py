@@ -102,14 +102,19 @@ def find_parts(
 
 def unread_line(name: str, error: Exception) -> str:
     """Return the line about a part that cannot be read to its end: its name and the reason."""
-    return f"{name}: {(getattr(error, 'strerror', None) or str(error)).removeprefix(f'{name}: ')}"
+    return f"{name}: {reason_of(error, name)}"
+
+
+def reason_of(error: Exception, name: str) -> str:
+    """Return why a file cannot be read, without its name."""
+    return (getattr(error, "strerror", None) or str(error)).removeprefix(f"{name}: ")
 
 
 def unreadable(path: Path, error: Exception, size_bytes: int = 0) -> Skipped:
     """Return the skipped entry for a path that cannot be read. If the path no longer exists, no data is missing."""
     if not os.path.lexists(path):
         return Skipped(path=os.fspath(path), size_bytes=0, reason=GONE)
-    reason = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path}: ")
+    reason = reason_of(error, str(path))
     return Skipped(path=os.fspath(path), size_bytes=size_bytes, reason=reason, is_data=True)
 
 

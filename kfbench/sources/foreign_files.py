@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH
-from kfbench.sources.text_file import COMPRESSED, Kind, codec_of, opened
+from kfbench.sources.text_file import COMPRESSED, Advice, codec_of, open_text
 
 HEAD_BYTES: Final = 512
 TEXT_HEAD_BYTES: Final = 64 << 10
@@ -24,7 +24,7 @@ UNPACK: Final = "unpack it, and name what is in it"
 EXPORT: Final = "export its rows as CSV, JSON lines or Parquet"
 CONVERT: Final = "convert it to Parquet"
 PARQUET: Final = ("a Parquet file", "give it a name that ends in .parquet")
-BINARY: Final[Mapping[bytes, Kind]] = {
+BINARY: Final[Mapping[bytes, Advice]] = {
     rb"\xfd7zXZ\0": ("xz-compressed", "decompress it (xz -dk), or compress it with gzip or zstd instead"),
     rb"LZIP|\x1f[\x9d\xa0]|\x5d\0\0": ("compressed by lzip, compress or lzma", "decompress it first"),
     rb"\x02!L\x18": ("compressed by lz4's legacy format", "decompress it first (lz4 -dk)"),
@@ -62,9 +62,9 @@ SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".sz", ".zip", ".7z")
 REDPANDA_HEADER: Final = struct.Struct("<IiqbIhiqqqhii")  # little-endian; its checksum, then the batch's size
 
 
-def kind_of(head: bytes, kinds: Mapping[bytes, Kind] = BINARY) -> Kind | None:
-    """Return what a file is by its first bytes; None: none of these kinds."""
-    return next((kind for start, kind in kinds.items() if re.match(start, head, re.DOTALL)), None)
+def recognise(head: bytes, patterns: Mapping[bytes, Advice] = BINARY) -> Advice | None:
+    """Return what a file is by its first bytes; None: none of these."""
+    return next((kind for start, kind in patterns.items() if re.match(start, head, re.DOTALL)), None)
 
 
 def foreign_segment(head: bytes, size_bytes: int) -> str | None:
@@ -72,8 +72,8 @@ def foreign_segment(head: bytes, size_bytes: int) -> str | None:
 
     head: its first HEAD_BYTES bytes.
     """
-    packed = kind_of(head, dict(COMPRESSED.values()))
-    kind = packed or kind_of(head) or (REDPANDA if _is_redpanda(head, size_bytes) else None)
+    packed = recognise(head, dict(COMPRESSED.values()))
+    kind = packed or recognise(head) or (REDPANDA if _is_redpanda(head, size_bytes) else None)
     return kind and f"is {kind[0]}: {kind[1]}"
 
 
@@ -95,8 +95,8 @@ def hint(path: str | os.PathLike[str], kind: str | None) -> str:
     """
     codec, head = codec_of(path), _head(path)
     is_text = NOT_TEXT.search(head) is None
-    known = None if is_text else kind_of(head)
-    what, advice = known or (kind_of(head, TEXT) if kind in ("csv", "json") else None) or ("", "")
+    known = None if is_text else recognise(head)
+    what, advice = known or (recognise(head, TEXT) if kind in ("csv", "json") else None) or ("", "")
     if what == PARQUET[0] and codec:
         advice = f"decompress it; it is compressed as a whole ({codec})"
     elif kind == "parquet" and what in ("", PARQUET[0]):
@@ -124,7 +124,7 @@ def _elements(head: bytes) -> str:
 def _head(path: str | os.PathLike[str]) -> bytes:
     """Return the first bytes of a file, decompressed."""
     try:
-        with opened(os.fspath(path)) as (stream, _):
+        with open_text(os.fspath(path)) as (stream, _):
             return bytes(stream.read(TEXT_HEAD_BYTES))
     except (pa.ArrowException, OSError):
         with Path(path).open("rb") as file:

@@ -12,8 +12,7 @@ from kfbench.arrays import Int64
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.log.damage import Damage
-from kfbench.sources.columns import UNDECODED, UNREADABLE, Columns, RowBatch, damage_only, share, words_of
-from kfbench.sources.header_columns import unquoted
+from kfbench.sources.columns import UNDECODED, UNREADABLE, Columns, RowBatch, damage_only, share, unquote_json, words_of
 from kfbench.sources.part import FileSpan
 from kfbench.sources.text_file import TEXT_BYTES, TextBlock, blocks
 from kfbench.text import printable
@@ -44,7 +43,7 @@ def read(path: str, columns: Columns, span: FileSpan | None = None) -> Iterator[
                 _check_seen(path, decoder)
             unseen = False
         left_bytes = block.size_bytes - sum(each.size_bytes for each in found.damage)
-        texts = list(map(unquoted, cells.values()))
+        texts = list(map(unquote_json, cells.values()))
         yield RowBatch(names, texts, found.numbers, left_bytes, found.damage, found.lines)
 
 

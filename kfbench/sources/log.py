@@ -297,11 +297,13 @@ def find(path: str | os.PathLike[str]) -> FoundSources:
             return FoundSources(parts=(), skipped=(skipped_file,))
         return FoundSources(parts=(segment_at(root),))
     names_of = cache(names_in)
-
-    def segments_of(path: Path) -> list[Segment]:
-        return [_segment(path, is_last(path.name, names_of(path.parent)))]
-
-    found = find_parts(root, is_segment, segments_of, _why_no_segment, _why_left_out)
+    found = find_parts(
+        root,
+        is_segment,
+        lambda path: [_segment(path, is_last(path.name, names_of(path.parent)))],
+        _why_no_segment,
+        lambda folder: FOLDERS[name["why"]] if (name := FOLDER.fullmatch(folder)) else None,
+    )
     if not found.parts:
         reasons = Counter(each.reason for each in found.skipped)
         there = "; ".join(f"{number:,} × {reason}" for reason, number in reasons.items()) or "nothing"
@@ -328,11 +330,6 @@ def is_segment(path: Path) -> bool:
 def _why_no_segment(path: Path) -> str:
     is_packed = path.suffix in foreign_files.SUFFIXES and is_segment(path.with_suffix(""))
     return PACKED if is_packed else LEFT_OUT_OF_FOLDERS.get(path.suffix, OTHER_FILES)
-
-
-def _why_left_out(folder: str) -> str | None:
-    found = FOLDER.fullmatch(folder)
-    return None if found is None else FOLDERS[found["why"]]
 
 
 def _segment(path: Path, may_be_written: bool) -> Segment:

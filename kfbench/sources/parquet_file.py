@@ -30,12 +30,12 @@ PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
 DICTIONARY_PAGE: Final = 2
 
 
-def split(path: Path, columns: Columns) -> dict[FileSpan | None, int]:
+def find_shares(path: Path, columns: Columns) -> dict[FileSpan | None, int]:
     """Split a file into shares of about SHARE_BYTES each: the row groups of a share (None: all), and their bytes.
 
     Raises KfbenchError for a missing column or a damaged end of the file, OSError.
     """
-    with _opened(path) as file:
+    with _open_parquet(path) as file:
         check_columns(columns, file.schema_arrow.names)
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
     if sum(sizes) <= SHARE_BYTES:
@@ -45,7 +45,7 @@ def split(path: Path, columns: Columns) -> dict[FileSpan | None, int]:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
+def _open_parquet(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     # Buffered and not read ahead: a row group may be larger than memory. INT96 in ns does not reach the year 2263.
     with pa.OSFile(os.fsencode(path)) as stream:
         try:
@@ -65,7 +65,7 @@ def _group_bytes(group: Any) -> int:
 
 def read(path: str, columns: Columns, groups: FileSpan | None) -> Iterator[RowBatch]:
     """Yield the rows of the row groups `groups`; None: of all. Raises KfbenchError, OSError."""
-    with _opened(path) as file:
+    with _open_parquet(path) as file:
         names = file.schema_arrow.names
         check_columns(columns, names)
         wanted = columns.names if columns.value is not None else names

@@ -24,8 +24,8 @@ from kfbench.sources.folder import File, find_parts, walk
 from kfbench.sources.part import Chunk, FileSpan, FoundSources, spans
 from kfbench.sources.text_file import COMPRESSED_SUFFIXES, codec_of
 
-Kind = Literal["parquet", "json", "csv"]
-KINDS: Final[dict[str, Kind]] = {
+TableType = Literal["parquet", "json", "csv"]
+TABLE_TYPES: Final[dict[str, TableType]] = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".jsonl": "json",
@@ -48,7 +48,7 @@ class TableFile:
     """
 
     path: str
-    kind: Kind
+    kind: TableType
     columns: Columns
     size_bytes: int
     span: FileSpan | None = None
@@ -93,7 +93,7 @@ def find(path: str | os.PathLike[str], columns: Columns) -> FoundSources:
         return FoundSources(parts=tuple(_parts(root, columns)))
     found = find_parts(root, lambda file: is_table(root, file), lambda file: _parts(file, columns))
     if not found.parts:
-        raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
+        raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(TABLE_TYPES)})")
     return found
 
 
@@ -119,13 +119,13 @@ def is_table(folder: Path, file: Path) -> bool:
     return not is_hidden and kind_of(file) is not None
 
 
-def kind_of(path: str | os.PathLike[str]) -> Kind | None:
+def kind_of(path: str | os.PathLike[str]) -> TableType | None:
     """Return the kind of table by the file's name; None: the name is not that of a table."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
         suffixes.pop()
-        return next((kind for suffix in suffixes[-1:] if (kind := KINDS.get(suffix)) != "parquet"), None)
-    return KINDS.get(suffixes[-1]) if suffixes else None
+        return next((kind for suffix in suffixes[-1:] if (kind := TABLE_TYPES.get(suffix)) != "parquet"), None)
+    return TABLE_TYPES.get(suffixes[-1]) if suffixes else None
 
 
 def _parts(path: Path, columns: Columns) -> list[TableFile]:
@@ -135,7 +135,7 @@ def _parts(path: Path, columns: Columns) -> list[TableFile]:
     """
     kind = kind_of(path)
     if kind is None:
-        raise InvalidConfig(f"{path}: no table: {', '.join(KINDS)} are known")
+        raise InvalidConfig(f"{path}: no table: {', '.join(TABLE_TYPES)} are known")
     if kind == "json" and is_fingerprint(path):
         raise InvalidConfig(
             f"{path}: is a fingerprint, and has no records; `kfbench what-if` reads it, alone, and so does "
@@ -155,7 +155,7 @@ def _parts(path: Path, columns: Columns) -> list[TableFile]:
             for span in spans(size_bytes)
         ]
     try:
-        shares = parquet_file.split(path, columns)
+        shares = parquet_file.find_shares(path, columns)
     except UNREADABLE as error:
         raise InvalidRecords(f"{path}: {words_of(error)}") from error
     return [replace(whole, span=groups, size_bytes=share_bytes) for groups, share_bytes in shares.items()]
@@ -167,7 +167,7 @@ def _topic(path: Path) -> str:
     Example: `events` for events/day=1/part-0.parquet.
     """
     name = path.name
-    while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED_SUFFIXES):
+    while (suffix := Path(name).suffix) and suffix.lower() in (*TABLE_TYPES, *COMPRESSED_SUFFIXES):
         name = name.removesuffix(suffix)
     if not PART_FILE.fullmatch(name):
         return name

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from kfbench.codecs.gzip_members import GzipReader
 
-Kind = tuple[str, str]  # what a file is, and what to do with it
-COMPRESSED: Final[Mapping[str, tuple[bytes, Kind]]] = {
+Advice = tuple[str, str]  # what a file is, and what to do with it
+COMPRESSED: Final[Mapping[str, tuple[bytes, Advice]]] = {
     "gzip": (rb"\x1f\x8b\x08", ("a gzip file", "unpack it first (gzip -d)")),
     "bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", ("a bzip2 file", "unpack it first (bzip2 -d)")),
     "lz4": (rb"\x04\x22\x4d\x18", ("an lz4 file", "unpack it first (lz4 -d)")),
@@ -49,7 +49,7 @@ def codec_of(path: str | os.PathLike[str]) -> str | None:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[OpenText]:
+def open_text(path: str) -> Iterator[OpenText]:
     codec = codec_of(path)
     with pa.OSFile(os.fsencode(path)) as file:
         if codec is None:
@@ -79,7 +79,7 @@ def blocks(path: str, rows_end: Callable[[bytes], int], start: int = 0, end: int
     rows_end: a function that returns the number of bytes that the whole rows of a text take. start, end: only for lines
     of a file that is not compressed.
     """
-    with opened(path) as (stream, bytes_taken):
+    with open_text(path) as (stream, bytes_taken):
         if start:
             stream.seek(start)
         at = taken = start  # positions of the next row: in the text, in the file

@@ -33,7 +33,7 @@ class _Environment(msgspec.Struct):
     git_revision: str | None = None
 
 
-class _Check(msgspec.Struct):
+class _NoiseCheckFacts(msgspec.Struct):
     name: str
     seen: float
     limit: float
@@ -46,7 +46,7 @@ class _Check(msgspec.Struct):
 class _Noise(msgspec.Struct):
     noisy: bool
     seen: list[str]
-    hosts: dict[str, list[_Check]]
+    hosts: dict[str, list[_NoiseCheckFacts]]
 
 
 class _Manifest(msgspec.Struct):
@@ -124,10 +124,10 @@ def _difference(before: Any, now: Any) -> str:
     if isinstance(before, str) and isinstance(now, str) and "\n" in before + now:
         lines = enumerate(zip_longest(before.split("\n"), now.split("\n")), 1)
         place, before, now = next((f"line {n}: ", *both) for n, both in lines if both[0] != both[1])
-    return f"{place}{_shown(before)} then, {_shown(now)} now"
+    return f"{place}{_fact_words(before)} then, {_fact_words(now)} now"
 
 
-def _shown(value: object) -> str:
+def _fact_words(value: object) -> str:
     if isinstance(value, list):
         value = " and ".join(map(str, value)) or None
     return "none" if value is None else str(value)

@@ -281,6 +281,11 @@ class WhatIf:
         return f"now, of plain {BASE_FORMAT} where there are no batches"
 
     @property
+    def codecs_now(self) -> set[str]:
+        """The codecs of the log's batches; empty if no source has batches."""
+        return {kind.rpartition(" ")[2] for source in self.sources for kind in source.kinds}
+
+    @property
     def batches_words(self) -> str:
         """A description of the batches in which the sizes in `arms` are."""
         return "batches as recorded" if self.assumed is None else self.assumed.words

@@ -31,7 +31,7 @@ from kfbench.sources.topic import Topic
 from kfbench.text import count_words
 from kfbench.whatif.answer import WhatIf, check_further_tables
 from kfbench.whatif.build import build_answer
-from kfbench.whatif.compiling import announced, compile_for_what_if
+from kfbench.whatif.compiling import announce_compiling, compile_for_what_if
 from kfbench.whatif.more import WHATIF_TABLES, RecordSample, TopicBytes
 from kfbench.whatif.question import Question, always_sampled, stretch_shares
 from kfbench.whatif.rate import rate_of_user
@@ -123,7 +123,7 @@ def what_if(
         if compiling is not None:  # `default_formats` chooses by the sizes in all formats
             sized = () if wanted else tuple(FORMATS)
             compile_for_what_if(wanted or (*MAIN_FORMATS, OTHER_FORMAT), compiling, sized)
-        with announced(console if master is None else None):
+        with announce_compiling(console if master is None else None):
             names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
         if compiling is not None and names and not wanted:
             compile_for_what_if(names, compiling)  # the fourth of the default formats depends on the log
@@ -145,7 +145,7 @@ def what_if(
         of_parts = question_for(found.parts)
         return found, of_parts, tally_all(found.parts, of_parts, master, console, archive)
 
-    with announced(console if master is None else None):
+    with announce_compiling(console if master is None else None):
         found, question, sums = read({})
         if timestamp_unit is None and (units := sums.misread_units()):
             found, question, sums = read(units)

@@ -1,6 +1,6 @@
 """Build the answer of a what-if from the sums of all files or partitions."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import groupby, product
@@ -38,13 +38,17 @@ def build_answer(
     """Return the answer. rate None: it is computed from the timestamps."""
     names = question.formats
     doubts = sums.unit_doubts(question.timestamp_unit)
-    sums = _without_times(sums, doubts)
+    sources = (
+        replace(each, first_ms=NO_TIMESTAMP, last_ms=NO_TIMESTAMP, ahead=0) if each.stream in doubts else each
+        for each in sums.sources
+    )
+    sums = replace(sums, sources=tuple(sources))
     uniform = [count for count in UNIFORM if sums.uniform_records[count]]
     return WhatIf(
         sources=sums.sources,
         skipped=found.skipped,
         arms=tuple(_size(sums, *arm) for arm in question.arms),
-        rebatched=() if doubts else tuple(_rebatched(sums, question)),
+        rebatched=() if doubts else tuple(_rebatched_sizes(sums, question)),
         breakdown={name: _of_format(sums.breakdown, name) for name in names},
         losses={name: _of_format(sums.losses, name) for name in names},
         illegal=tuple(illegal),
@@ -68,15 +72,6 @@ def build_answer(
 def _of_format(sums: Mapping[tuple[str, str], int], name: str) -> dict[str, int]:
     """Return the sums of one format from `LogSums.breakdown` or `LogSums.losses`."""
     return {part: count for (owner, part), count in sums.items() if owner == name}
-
-
-def _without_times(sums: LogSums, topics: Container[str]) -> LogSums:
-    """Return the sums without the times of these topics."""
-    sources = (
-        replace(source, first_ms=NO_TIMESTAMP, last_ms=NO_TIMESTAMP, ahead=0) if source.stream in topics else source
-        for source in sums.sources
-    )
-    return replace(sums, sources=tuple(sources))
 
 
 def break_evens(sums: LogSums, formats: tuple[str, ...]) -> Iterator[Crossing]:
@@ -107,7 +102,7 @@ def _size(sums: LogSums, name: str, codec: str, batching: Batching | None = None
     )
 
 
-def _rebatched(sums: LogSums, question: Question) -> Iterator[LogSize]:
+def _rebatched_sizes(sums: LogSums, question: Question) -> Iterator[LogSize]:
     """Yield the sizes in other batches: all formats without a codec, `compressed_formats` with each codec.
 
     A log whose times are seconds tells nothing of shorter lingers.

@@ -26,8 +26,8 @@ def compile_for_what_if(formats: Collection[str], console: Console, sized: Colle
     A terminal shows a progress bar, other outputs one line.
 
     Args:
-        formats: names. The base format is added.
-        sized: names of further formats, of which only the size of batches is computed.
+        formats: the formats of the what-if. The base format is added.
+        sized: further formats, for which only the size of batches is computed.
     """
     wanted = {BASE_FORMAT, *formats}
     left = [name for name in FORMATS if name in wanted and not _mark(name).exists()]
@@ -50,7 +50,7 @@ def compile_for_what_if(formats: Collection[str], console: Console, sized: Colle
                 _mark(name).touch()
 
 
-def announced(console: Console | None) -> AbstractContextManager[None]:
+def announce_compiling(console: Console | None) -> AbstractContextManager[None]:
     """Print a line before kernels are compiled that `compile_for_what_if` leaves out, such as those for headers."""
     if console is None:
         return nullcontext()

@@ -21,9 +21,8 @@ from kfbench.present.calculator.data import (
     script_json,
 )
 from kfbench.present.calculator.rules import STOPS, equal_records
-from kfbench.present.folder import place
 from kfbench.present.names import in_order
-from kfbench.present.page import html
+from kfbench.present.page import html, place
 from kfbench.present.table import Column, Table, listed, plain_columns
 from kfbench.present.views import table_json
 from kfbench.text import percent
@@ -179,7 +178,8 @@ def groups_table(answer: WhatIf) -> Table:
 def explorer_content(answer: WhatIf) -> Content:
     """Return what the explorer of this log shows: the means of its records first, and its bytes as a workload."""
     settings = log_settings(answer)
-    codec = _codec_today(answer)
+    codec = next(iter(answer.codecs_now)) if len(answer.codecs_now) == 1 else NONE
+    codec = codec if answer.size(BASE_FORMAT, codec) else NONE
     first = settings | {"workload": THIS_LOG, "codec": codec}
     if answer.rate is not None:
         size_bytes = answer.size(BASE_FORMAT, codec) or sum(answer.breakdown[BASE_FORMAT].values())
@@ -195,13 +195,6 @@ def explorer_content(answer: WhatIf) -> Content:
         is_sampled=answer.sample is not None and answer.sample.is_partial,
         month=month_facts(answer.traffic, answer.prices),
     )
-
-
-def _codec_today(answer: WhatIf) -> str:
-    """Return the codec of all batches, if v2's size is known with it; else "none"."""
-    found = {kind.rpartition(" ")[2] for source in answer.sources for kind in source.kinds}
-    codec = found.pop() if len(found) == 1 else NONE
-    return codec if answer.size(BASE_FORMAT, codec) else NONE
 
 
 def log_settings(answer: WhatIf) -> Numbers:

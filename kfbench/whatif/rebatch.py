@@ -108,9 +108,9 @@ class Batches(NamedTuple):
         records = self.records.take(ranges(self.bounds[chosen], counts))
         return Batches(records, np.append(0, np.cumsum(counts)), self.fields.take(chosen))
 
-    def packed(self) -> "Batches":
+    def pack(self) -> "Batches":
         """Copy keys, values and headers into buffers of their own."""
-        return self._replace(records=self.records.packed())
+        return self._replace(records=self.records.pack())
 
     def freeze(self) -> None:
         """Make all arrays read-only, as kernels need them. Pickling loses that."""
@@ -206,7 +206,7 @@ class Rebatcher:
             waiting = np.repeat(~closed, np.diff(bounds))
             still_open = given.at(np.flatnonzero(waiting))  # copied, because they outlive this piece
             if still_open.records.shapes.payload_bytes < OPEN_BYTES:
-                self._waiting = SentRecords(still_open.records.packed(), still_open.owners)
+                self._waiting = SentRecords(still_open.records.pack(), still_open.owners)
                 given, bounds = given.where(~waiting), np.append(0, np.cumsum(np.diff(bounds)[closed]))
                 ahead = ahead[~waiting]
         self.ahead += int(ahead.sum())

@@ -120,7 +120,7 @@ class LogStretch(NamedTuple):
         wanted = np.flatnonzero(is_compressed(self.batches))
         if len(wanted) == len(self.sizes):
             return self
-        return self._replace(batches=self.batches.take(wanted).packed(), sizes=self.sizes[wanted])
+        return self._replace(batches=self.batches.take(wanted).pack(), sizes=self.sizes[wanted])
 
 
 def is_compressed(batches: Batches) -> NDArray[np.bool_]:
@@ -181,7 +181,7 @@ class PartStretches:
                 file=part.name,
                 start=span.start if span else getattr(part, "start", 0),
                 number=number,
-                batches=batches.packed(),
+                batches=batches.pack(),
                 sizes=sizes,
                 seed=self._question.hash(part, "levels", number),
                 dictionary=dictionary,

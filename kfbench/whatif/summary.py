@@ -149,6 +149,8 @@ def today_table(answer: WhatIf) -> Table:
                 choice.cpu_ms_per_mb,
             )
         )
+    untold_bytes = 0 if answer.rate is None else answer.rate.untold_bytes
+    untold = f"US$/month: {untold_bytes:,} of {answer.base_bytes:,} bytes have no rate; the rest stands for all."
     return Table(
         name="today",
         caption=f"What Kafka can do today ({BASE_FORMAT})",
@@ -157,7 +159,7 @@ def today_table(answer: WhatIf) -> Table:
             Column(name="CPU ms/MB", digits=1),
         ),
         rows=tuple(rows),
-        notes=tuple(_rate_notes(answer)),
+        notes=(untold,) if untold_bytes > MOST_UNTOLD * answer.base_bytes else (),
     )
 
 
@@ -188,16 +190,9 @@ def dollars_of(answer: WhatIf, choice: V2Choice | None = None) -> float | None:
     return month.total if choice is None or choice.dollars is None else choice.dollars
 
 
-def _rate_notes(answer: WhatIf) -> Iterator[str]:
-    """Say that many bytes are in no rate, so that the US$ of all topics may be those of a few."""
-    untold_bytes = 0 if answer.rate is None else answer.rate.untold_bytes
-    if untold_bytes > MOST_UNTOLD * answer.base_bytes:
-        yield f"US$/month: {untold_bytes:,} of {answer.base_bytes:,} bytes have no rate; the rest stands for all."
-
-
 def _choices(answer: WhatIf) -> Iterator[V2Choice]:
     """Yield the log now, v2 in its batches, its best level, the best in other batches, and the best of each topic."""
-    codecs_now = {kind.rpartition(" ")[2] for source in answer.sources for kind in source.kinds}
+    codecs_now = answer.codecs_now
     if codecs_now:
         codec = next(iter(codecs_now)) if len(codecs_now) == 1 else "mixed"
         yield V2Choice(answer.base_bytes, False, codec, recorded_words(answer), None)

@@ -167,7 +167,7 @@ class LogSums:
     def __add__(self, other: Self) -> Self:
         both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
         is_damaged = any(source.damage for source in other.sources)
-        return replace(both, sources=_listed(both.sources)) if is_damaged else both
+        return replace(both, sources=_limit_damage(both.sources)) if is_damaged else both
 
     plus = __add__
 
@@ -225,7 +225,7 @@ class LogSums:
         )
 
 
-def _listed(sources: tuple[StoredSource, ...]) -> tuple[StoredSource, ...]:
+def _limit_damage(sources: tuple[StoredSource, ...]) -> tuple[StoredSource, ...]:
     """Limit the listed places of damage to MOST_DAMAGE: the first place of every source, then the second, and so on.
 
     The result does not depend on the order in which sources are added.

@@ -28,6 +28,7 @@ from kfbench.layouts import NO_TIMESTAMP
 from kfbench.measure.container import cores
 from kfbench.progress import reading
 from kfbench.sources import Chunk, FoundSources, Part, Skipped
+from kfbench.sources.folder import reason_of
 from kfbench.sources.part import SHARE_BYTES
 from kfbench.sources.topic import NO_LEADER, Topic, TopicPartition, by_partition
 from kfbench.whatif.estimate import SampleSums, StretchSums
@@ -79,7 +80,7 @@ def tally(
         except InvalidConfig:
             raise
         except (KfbenchError, OSError) as error:
-            unreadable = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{part.name}: ")
+            unreadable = reason_of(error, part.name)
             break
         if chunk is None:
             break
@@ -384,7 +385,7 @@ def tally_topic(
         if not parts:
             raise KfbenchError(f"{topic.name}: no partition has a leader")
         asked.append((parts, question_for(parts)))
-        return partial(_tallied, topic.name, asked[0][1])
+        return partial(_tally_partition, topic.name, asked[0][1])
 
     mapped = topic_mapped(topic, function_for, connector, master, console, archive)
     found = [each for each in mapped if each is not None]
@@ -396,6 +397,6 @@ def tally_topic(
     return FoundSources(parts=parts, skipped=tuple(skipped)), question, replace(sums, sources=sources)
 
 
-def _tallied(topic: str, question: Question, rows: Iterable[pa.RecordBatch]) -> LogSums | None:
+def _tally_partition(topic: str, question: Question, rows: Iterable[pa.RecordBatch]) -> LogSums | None:
     part = by_partition(topic, rows)
     return None if part is None else tally(part, question)

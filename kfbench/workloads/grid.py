@@ -178,7 +178,7 @@ def _event() -> tuple[Bytes, tuple[PatternSlot, ...]]:
     return np.frombuffer(text, np.uint8), tuple(slots)
 
 
-def _numbered(prefix: str, length: int, digits: int, characters: Bytes) -> Pattern:
+def _numbered_pattern(prefix: str, length: int, digits: int, characters: Bytes) -> Pattern:
     """Return a pattern of `length` bytes: a prefix, then zeros (the character "0"), then `digits` random characters."""
     constant = max(length - digits, 0)
     unit = np.frombuffer(prefix.encode()[:constant].ljust(length, b"0"), np.uint8)
@@ -193,9 +193,9 @@ def pattern(part: Part, payload: str, length: int) -> Pattern:
     """Return the pattern of a key, value or header value of `length` bytes, at least 1. payload: one of PAYLOADS."""
     if payload == "template":
         if part == "key":
-            return _numbered("user-", length, 5, _DIGITS)  # 100,000 users
+            return _numbered_pattern("user-", length, 5, _DIGITS)  # 100,000 users
         if part == "header":
-            return _numbered("trace-", length, 8, _HEX)
+            return _numbered_pattern("trace-", length, 8, _HEX)
         unit, slots = _event()
         return Pattern(length=length, unit=unit, slots=slots)
     unit = np.full(length, payload == "ones", np.uint8)

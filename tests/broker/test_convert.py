@@ -17,7 +17,7 @@ from kfbench.broker.convert import convert
 from kfbench.errors import CorruptLog, IllegalCombination, Refused, WouldLose
 from kfbench.formats import Entries
 from kfbench.measure.golden.steps import REMADE
-from kfbench.measure.golden.vectors import GOLDEN, Sidecar, read_vector, vectors
+from kfbench.measure.golden.vectors import GOLDEN, read_vector, vectors
 from tests import strategies
 from tests.common import (
     LEGACY,
@@ -357,9 +357,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("sidecar", REFUSED, ids=lambda sidecar: sidecar["name"])
-def test_a_conversion_that_kafka_refuses_has_kafkas_message(sidecar: Sidecar) -> None:
+def test_a_conversion_that_kafka_refuses_has_kafkas_message(sidecar: dict[str, Any]) -> None:
     with pytest.raises(Refused) as refusal:
         REMADE["downconvert"].remake(bytes.fromhex(sidecar["source"]), sidecar["spec"]["steps"][-1])
-    assert (refusal.value.error, refusal.value.promise) == tuple(
-        sidecar["refused"][key] for key in ("error", "message")
-    )
+    kafkas = sidecar["refused"]
+    assert (refusal.value.error, refusal.value.promise) == (kafkas["error"], kafkas["message"])

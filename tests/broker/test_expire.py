@@ -4,7 +4,6 @@ Its indexes have the same entries as Kafka's.
 """
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from kfbench.log import read_log
 from kfbench.records import Records
 from tests.broker.sample_logs import poisoned
 from tests.common import ON_BROKERS
-from tests.recorded import FOLDER, NAMES, facts
 from tests.strategies import NOW_MS
 
 NAMED = sorted(ON_BROKERS)
@@ -81,17 +79,6 @@ def test_an_index_needs_no_record(name: str) -> None:
     assert index.work.read_bytes == rows["header_bytes"].sum() < len(log.data)
     assert np.diff(np.append(0, index.positions)).min() > 1000
     assert index.largest_ms == (-1 if name == "v0" else NOW_MS + 399_000)
-
-
-@pytest.mark.compiled_only
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", NAMES)
-def test_indexes_of_recorded_segments(name: str) -> None:
-    batches = facts(name).batches
-    index = TimeIndex.build((FOLDER / name).read_bytes())
-    by_offset = index_entries(batches["position"], batches["last_offset"], 4096)
-    assert list(zip(index.offsets.tolist(), index.positions.tolist(), strict=True)) == by_offset
-    assert index.largest_ms == max(batches["max_timestamp_ms"])
 
 
 @pytest.mark.parametrize("name", TIMED)
@@ -201,24 +188,3 @@ def test_options_that_are_refused() -> None:
         expire([bytes(log)[:16] + b"\x09" + bytes(log)[17:]], 5)
     assert expire([], 5).segments == ()
     assert expire([b""], 5, "head").segments[0].tobytes() == b""
-
-
-@pytest.mark.compiled_only
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", NAMES)
-def test_recorded_segments(name: str) -> None:
-    data, batches = (FOLDER / name).read_bytes(), facts(name).batches
-    latest, positions = batches["max_timestamp_ms"], [*batches["position"], len(data)]
-    assert all(a < b for a, b in pairwise(positions))
-    if max(latest) < 0:
-        with pytest.raises(Refused, match="no timestamp says how old"):
-            expire([data], NOW_MS)
-        assert expire([data], NOW_MS, modified_ms=[NOW_MS - 1]).deleted_segments == 1
-        return
-    for before in {latest[0], latest[len(latest) // 2], max(latest)}:
-        young = next(i for i, stamp in enumerate(latest) if stamp >= before)
-        done = expire([data], before, "head", exact=True)
-        assert done.head_bytes == positions[young]
-        assert done.segments[0].tobytes() == data[positions[young] :]
-    assert expire([data], max(latest) + 1).deleted_segments == 1
-    assert expire([data], max(latest) + 1, active=False).deleted_segments == 0

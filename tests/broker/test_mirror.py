@@ -87,6 +87,26 @@ def test_every_record_reaches_its_partition(name: str, data: st.DataObject) -> N
     check(fmt, bytes(log), done, partitions)
 
 
+# values of Kafka's `UtilsTest.testMurmur2`
+KNOWN = {
+    b"21": -973932308,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    b"a-little-bit-longer-string": -1486304829,
+    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+    b"abc": 479470107,
+}
+
+
+@pytest.mark.parametrize("partitions", [2, 7, 64])
+def test_the_partition_of_a_key_is_kafkas(partitions: int) -> None:
+    fmt = FORMATS["v2"]
+    done = mirror(fmt.encode(Records.from_lists(list(KNOWN), keys=list(KNOWN))), fmt, partitions=partitions)
+    for number, part in enumerate(done.partitions):
+        expected = [key for key, value in KNOWN.items() if (value & 0x7FFFFFFF) % partitions == number]
+        assert fmt.decode(part).records.keys() == expected
+
+
 def some_keys(count: int = 1000) -> list[bytes | None]:
     return [b"user-%d" % (i % 37) for i in range(count)]
 

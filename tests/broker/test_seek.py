@@ -18,7 +18,6 @@ from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
 from tests.broker.sample_logs import COMPRESSED, poisoned, steady
 from tests.common import ENRICHED, MESSAGES, ON_BROKERS, batch_fields_of, bounds_of, records_of, reference_decode
-from tests.recorded import FOLDER, NAMES, facts
 from tests.reference import log as reference_log
 from tests.reference.model import Batch
 from tests.strategies import NOW_MS, cases_of
@@ -223,32 +222,6 @@ def test_an_opened_batch_is_checked_and_named_by_its_position() -> None:
     with pytest.raises(CorruptLog, match=f"batch at byte {log.positions[1]}: crc"):
         seek_time(broken, NOW_MS + 15_000)
     assert seek_time(broken, NOW_MS + 5_000) is not None
-
-
-@pytest.mark.compiled_only
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", NAMES)
-def test_recorded_segments(name: str) -> None:
-    log, recorded = (FOLDER / name).read_bytes(), facts(name)
-    lasts, positions = recorded.batches["last_offset"], recorded.batches["position"]
-    built = TimeIndex.build(log)
-    for offset in {0, lasts[0], lasts[len(lasts) // 2], lasts[len(lasts) // 2] + 1, lasts[-1]}:
-        batch = next((b for b, last in enumerate(lasts) if last >= offset), None)
-        for found in (seek_offset(log, offset), seek_offset(log, offset, index=built)):
-            assert (None if found is None else found.position) == (None if batch is None else positions[batch])
-    assert seek_offset(log, lasts[-1] + 1) is None
-    stamps, offsets = recorded.records["timestamp_ms"], recorded.records["offset"]
-    timed = [stamp for stamp in stamps if stamp >= 0]
-    if not timed:
-        with pytest.raises(Refused, match="Cannot search offsets based on timestamp in v0"):
-            seek_time(log, 0)
-        return
-    for stamp in {min(timed), timed[len(timed) // 2], max(timed)}:
-        first = next(i for i, seen in enumerate(stamps) if seen >= stamp)
-        for found in (seek_time(log, stamp), seek_time(log, stamp, index=built)):
-            assert found is not None
-            assert (found.offset, found.timestamp_ms) == (offsets[first], stamps[first])
-    assert seek_time(log, max(stamps) + 1) is None
 
 
 SEGMENTS = [

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.cli.app import REMOVED
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from tests.cli.command import Run
@@ -20,7 +19,6 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("verify smoke default", 2, "default"),
     ("verify --golden", 2, "--golden"),
     ("inspect -- --debug", 1, "kfbench: --debug: "),
-    *((f"{name} RUN --out f.json", 2, instead) for name, instead in REMOVED.items()),
     *(
         (f"{name} NOWHERE", 1, "NOWHERE … no such file")
         for name in ("inspect", "what-if", "migrate", "report", "run", "sweep", "verify")
@@ -64,7 +62,6 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("fingerprint LOG --out FOLDER/print.txt", 2, "must end in .json"),
     ("fingerprint LOG --out FOLDER/absent/print.json", 1, "FOLDER/absent: no such folder"),
     ("fingerprint LOG --out FOLDER/print.json --least-members 1", 2, "--least-members"),
-    ("fingerprint LOG --out FOLDER/print.json --topic-names", 2, "there is no --topic-names any more: topics are"),
     ("fingerprint kafka://a:1/t --out FOLDER/print.json", 2, "does not see batches"),
     ("fingerprint PRINT --out FOLDER/print.json", 1, "is a fingerprint"),
     ("migrate LOG --plan kip32", 2, "--plan: 'kip32' is not one of kip31, kip724, v3"),

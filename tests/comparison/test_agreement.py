@@ -7,7 +7,7 @@ import pytest
 
 from kfbench.comparison.agreement import Agreement, BaseChange, agreement, change, together, verdict
 from kfbench.comparison.compare import Comparison
-from kfbench.measure.cpu import PairedRatio, paired_ratio
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.measure.schema import table
 from tests.comparison.conftest import V3, Against, Row, each, of, times, without
 
@@ -125,7 +125,7 @@ def test_a_base_among_few_cells_is_slower_where_each_is(against: Against) -> Non
 
 
 def test_the_change_is_the_quotient_and_equal_errors_add_up_as_squares() -> None:
-    found = change(PairedRatio(0.8, 0.8 / 1.03, 0.8 * 1.03), PairedRatio(1.2, 1.2 / 1.04, 1.2 * 1.04))
+    found = change(Interval(0.8, 0.8 / 1.03, 0.8 * 1.03), Interval(1.2, 1.2 / 1.04, 1.2 * 1.04))
     assert found.median == pytest.approx(1.5)
     width = np.log(found.high / found.median)
     assert width == pytest.approx(np.hypot(np.log(1.03), np.log(1.04)))
@@ -133,9 +133,9 @@ def test_the_change_is_the_quotient_and_equal_errors_add_up_as_squares() -> None
 
 
 def test_the_lower_end_is_of_the_later_ones_lower_and_the_earlier_ones_upper() -> None:
-    exact = PairedRatio(1.0, 1.0, 1.0)
-    assert change(exact, PairedRatio(1.0, 0.9, 1.3)) == pytest.approx((1.0, 0.9, 1.3))
-    assert change(PairedRatio(1.0, 0.9, 1.3), exact) == pytest.approx((1.0, 1 / 1.3, 1 / 0.9))
+    exact = Interval(1.0, 1.0, 1.0)
+    assert change(exact, Interval(1.0, 0.9, 1.3)) == pytest.approx((1.0, 0.9, 1.3))
+    assert change(Interval(1.0, 0.9, 1.3), exact) == pytest.approx((1.0, 1 / 1.3, 1 / 0.9))
 
 
 def test_intervals_hold_an_unchanged_ratio_about_95_times_in_100() -> None:
@@ -150,7 +150,7 @@ def test_intervals_hold_an_unchanged_ratio_about_95_times_in_100() -> None:
 
 
 def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
-    found = PairedRatio(1.1, 1.0, 1.3)
+    found = Interval(1.1, 1.0, 1.3)
     assert together(found, 1) == pytest.approx(found)
     wide = together(found, 1_000)  # a normal quantile of 4.06 instead of 1.96
     assert np.log(1.1 / wide.low) / np.log(1.1 / 1.0) == pytest.approx(4.0556 / 1.96, rel=1e-3)
@@ -169,4 +169,4 @@ def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
     ],
 )
 def test_the_whole_interval_counts(interval: tuple[float, float], expected: str) -> None:
-    assert verdict(PairedRatio(1.0, *interval), 0.03) == expected
+    assert verdict(Interval(1.0, *interval), 0.03) == expected

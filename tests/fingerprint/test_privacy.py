@@ -18,7 +18,7 @@ from kfbench import BatchFields, Records
 from kfbench.codecs import Dictionary
 from kfbench.errors import InvalidConfig
 from kfbench.fingerprint.file import to_json
-from kfbench.fingerprint.measure import fingerprint, numbered, rounded
+from kfbench.fingerprint.measure import fingerprint, number_topics, round_answer
 from kfbench.formats import FORMATS
 from kfbench.log import dictionary_batch
 from kfbench.whatif.rate import Rate, TopicRate
@@ -133,14 +133,14 @@ def test_the_order_of_topics_does_not_tell_that_of_their_names(tmp_path: Path) -
     assert [each.path for each in answer.sources] == [each.topic for each in answer.by_topic] == wanted
     assert list(dict.fromkeys(each.topic for each in answer.more["dictionary"].topics)) == wanted
     twins = [replace(answer.sources[0], topic=name, path=name) for name in "abcd"]
-    assert len({tuple(numbered(twins, seed)) for seed in range(20)}) > 10
+    assert len({tuple(number_topics(twins, seed)) for seed in range(20)}) > 10
 
 
 @pytest.mark.parametrize(
     ("number", "wanted"), [(0, 0), (7, 7), (999, 999), (1_234, 1_230), (99_950, 100_000), (1_712_345, 1_710_000)]
 )
 def test_spans_have_three_digits(number: int, wanted: int) -> None:
-    assert rounded(number) == wanted
+    assert round_answer(number) == wanted
 
 
 def test_a_table_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,9 @@
-"""Damage that no checksum reveals: change bytes of a batch, then correct its length and checksum."""
+"""Damage that no checksum reveals: change bytes of a batch, then correct its length and checksum.
 
+Fuzzers and the comparison with Kafka's classes use the same edits as the tests of formats.
+"""
+
+import random
 import struct
 import zlib
 from collections.abc import Callable, Iterable
@@ -17,9 +21,14 @@ from kfbench.formats import BY_MAGIC, FORMATS
 from kfbench.log import read_log, write_log
 from tests.common import check_decoded, reference_decode
 from tests.reference.model import RefusedError
+from tests.reference.varint import unsigned, zigzag
 
 CANONICAL, READ = "canonical", "read, but not canonical"  # verdicts of a reader, besides the field that an error names
 INTERESTING = [0, 1, 2, 3, 4, 7, 0x14, 0x16, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
+POWERS = [1 << bits for bits in (6, 7, 13, 15, 20, 27, 31, 32, 62, 63)]
+NUMBERS = [0, 1, -1, 2, -2, 13, 14, *POWERS, *(-each for each in POWERS), *(each - 1 for each in POWERS)]
+FIXED_BYTES = 80  # fields at fixed positions, which are changed more often
+AFTER_MAGIC = 17
 
 
 def sealed(batch: bytes, name: str = "") -> bytes:
@@ -36,27 +45,54 @@ def sealed(batch: bytes, name: str = "") -> bytes:
     return batch[:at] + struct.pack(">I", compute(batch[checksum.covers_from :])) + batch[at + 4 :]
 
 
-@st.composite
-def mutations(draw: st.DrawFn, batch: bytes, name: str = "") -> bytes:
-    """Draw a damaged copy of the batch, with a correct length and checksum.
+def damaged(draw: random.Random, batch: bytes, first: int = AFTER_MAGIC, other: bytes = b"") -> bytes:
+    """Return a copy of the batch with one to four edits at random places, at byte `first` or after it.
 
-    One to three times, a byte after the magic byte is changed, inserted or removed, or the rest of the batch is cut
-    off.
+    other: a batch whose end may replace that of this one.
     """
     data = bytearray(batch)
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(17, len(data) - 1)) if len(data) > 18 else 17
-        byte = draw(st.sampled_from(INTERESTING) | st.integers(0, 255))
-        match draw(st.sampled_from(["change", "change", "change", "insert", "remove", "cut"])):
-            case "change":
-                data[at] = byte
-            case "insert":
-                data[at:at] = bytes([byte])
-            case "remove" if len(data) > 40:
-                del data[at]
-            case "cut" if at > 40:
-                del data[at:]
-    return sealed(bytes(data), name)
+    for _ in range(draw.choice([1, 1, 2, 2, 3, 4])):
+        if len(data) <= first:
+            break
+        end = min(first + FIXED_BYTES, len(data)) if draw.randrange(3) == 0 else len(data)
+        _edit(draw, data, draw.randrange(first, end), other)
+    return bytes(data)
+
+
+def _edit(draw: random.Random, data: bytearray, at: int, other: bytes) -> None:
+    left = len(data) - at
+    number = draw.choice(NUMBERS) if draw.randrange(3) else left + draw.randrange(-10, 3)
+    match draw.choice(EDITS):
+        case "bit":
+            data[at] ^= 1 << draw.randrange(8)
+        case "byte":
+            data[at] = draw.choice(INTERESTING) if draw.randrange(3) else draw.randrange(256)
+        case "varint":
+            end = at + 1
+            while end < len(data) and data[end - 1] & 0x80:
+                end += 1
+            data[at:end] = zigzag(number) if draw.randrange(3) else unsigned(number & 2**64 - 1)
+        case "integer":
+            size = draw.choice([4, 8])
+            data[at : at + size] = (number & 2 ** (8 * size) - 1).to_bytes(size, "big")
+        case "insert":
+            data[at:at] = bytes(draw.choices(INTERESTING, k=draw.randrange(1, 5)))
+        case "remove":
+            del data[at : at + draw.randrange(1, 9)]
+        case "cut":
+            del data[at:]
+        case "repeat":  # up to 64 bytes, such as a record
+            data[at:at] = data[at : at + draw.randrange(1, 65)]
+        case "splice":
+            data[at:] = other[max(len(other) - draw.randrange(512), 0) :]
+
+
+EDITS = ["bit", "byte", "byte", "byte", "varint", "varint", "integer", "insert", "remove", "cut", "repeat", "splice"]
+
+
+def mutations(batch: bytes, name: str = "") -> st.SearchStrategy[bytes]:
+    """Draw damaged copies of the batch, with a correct length and checksum."""
+    return st.randoms(use_true_random=False).map(lambda draw: sealed(damaged(draw, batch), name))
 
 
 def check_agrees_with_reference(data: bytes, name: str = "", dictionaries: Iterable[Dictionary] = ()) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kfbench import FORMATS
 from tests import strategies
-from tests.common import REFERENCES, check_against_reference, check_codec_against_reference, reference_encode
+from tests.common import REFERENCES, check_against_reference, reference_encode
 from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations
 from tests.reference import codecs
 
@@ -27,7 +27,7 @@ def test_the_bytes_are_the_references(name: str, data: st.DataObject) -> None:
 @every_codec
 @given(data=st.data())
 def test_the_decompressed_bytes_are_the_references(name: str, codec: str, data: st.DataObject) -> None:
-    check_codec_against_reference(name, data.draw(strategies.cases_of(name, max_batches=2)), codec)
+    check_against_reference(name, data.draw(strategies.cases_of(name, max_batches=2)), codec)
 
 
 @every_name

@@ -134,7 +134,6 @@ def test_damaged_headers(name: str) -> None:
 
 
 @given(data=st.data(), features=st.integers(0, 31))
-@pytest.mark.thorough
 def test_all_combinations_of_features(data: st.DataObject, features: int) -> None:
     messages, fields = data.draw(strategies.batches_of("v3-full"))
     bits = features << 7

@@ -1,4 +1,4 @@
-"""Seeds of the fuzzers: single valid batches of each format, plain and compressed.
+"""Batches of each format for the fuzzers: single valid ones, plain and compressed, and the damaged ones made of them.
 
 Some come from golden vectors that Apache Kafka's classes wrote, in datasets/golden and in the folder KFBENCH_GOLDEN.
 """
@@ -6,13 +6,11 @@ Some come from golden vectors that Apache Kafka's classes wrote, in datasets/gol
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from kfbench import FORMATS, Dictionary, KfbenchError, read_log
 from kfbench.batches import BatchFields, DecodedLog
@@ -23,24 +21,19 @@ from kfbench.log import dictionary_batch
 from kfbench.records import Records
 from tests.common import batch_fields_of, records_of
 from tests.dictionary_samples import BY_NAME
-from tests.fuzz import mutate
+from tests.formats.fuzz import NUMBERS, damaged, sealed
 from tests.kernels.results import inputs
 from tests.research.columnar import cases as columnar_cases
-from tests.research.columnar import reference as columnar
 from tests.strategies import Case
 
 ROOT = Path(__file__).parents[2]
 COLUMNAR_SEEDS = 400  # columnar batches that are drawn; those that are too large are dropped
 LARGEST_BYTES = 2048  # in a larger batch most damage would hit the payload
 GUIDED_BYTES, GUIDED_SEEDS = 1024, 60  # largest input of the guided fuzzer in bytes, and number of its seeds per format
+RECOMPRESS_EVERY = 20  # one batch in 20 is damaged before compression
+SHORTEST_BYTES = 21  # that have a length and a checksum
 DICTIONARIES = tuple(BY_NAME.values())
 LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 14, field_bytes=1 << 18)
-
-
-def layout(name: str) -> int:
-    """Return the layout in `mutate` of the format's checksum."""
-    checksum = FORMATS[name].checksum
-    return mutate.LAYOUTS[checksum.covers_from] if checksum else mutate.UNCHECKED
 
 
 def golden_data() -> list[bytes]:
@@ -77,7 +70,7 @@ def batches(name: str) -> list[bytes]:
             tagged = fmt.encode(records, bounds, batch_fields=fields)
             found |= {tagged.data[start:end].tobytes(): None for start, end in pairwise(tagged.positions.tolist())}
     if name == "columnar":
-        found |= dict.fromkeys([*columnar_shapes(), *_compressed_columnar_shapes(fmt)])
+        found |= dict.fromkeys([*columnar_shapes(), *columnar_shapes(fmt.capabilities.codecs[1:])])
     return [batch for batch in found if len(batch) <= LARGEST_BYTES]
 
 
@@ -98,21 +91,16 @@ def guided_batches(name: str) -> list[bytes]:
 
 
 @cache
-def columnar_shapes() -> list[bytes]:
-    """Return small plain columnar batches with all kinds of columns, headers and optional fields."""
-    found = [columnar.encode(*columnar_cases.drawn(seed)) for seed in range(COLUMNAR_SEEDS)]
-    found += [columnar.encode([], replace(fields, base_offset=5)) for fields in columnar_cases.FIELDS]
+def columnar_shapes(codecs: tuple[str, ...] = ("none",)) -> list[bytes]:
+    """Return small columnar batches of all kinds of columns, headers and fields, under the codecs in turn."""
+    drawn = [columnar_cases.drawn(seed) for seed in range(COLUMNAR_SEEDS)]
+    drawn += [((), replace(fields, base_offset=5, last_offset=5)) for fields in columnar_cases.FIELDS]
+    found = []
+    for (messages, fields), codec in zip(drawn, cycle(codecs), strict=False):
+        given = batch_fields_of(Case(batches=(messages,), fields=(fields,)))
+        log = FORMATS["columnar"].encode(records_of(messages), [0, len(messages)], codec, batch_fields=given)
+        found.append(bytes(log))
     return [batch for batch in found if len(batch) < GUIDED_BYTES]
-
-
-def _compressed_columnar_shapes(fmt: Format) -> Iterator[bytes]:
-    codecs = fmt.capabilities.codecs[1:]
-    for seed in range(COLUMNAR_SEEDS):
-        messages, fields = columnar_cases.drawn(seed)
-        case = Case(batches=(messages,), fields=(fields,))
-        yield bytes(
-            fmt.encode(records_of(messages), [0, len(messages)], codecs[seed % 4], batch_fields=batch_fields_of(case))
-        )
 
 
 def _codecs(fmt: Format) -> list[tuple[str, Dictionary | None]]:
@@ -132,29 +120,22 @@ def _encoded(
     return {log.data[start:end].tobytes(): None for start, end in pairwise(positions.tolist())}
 
 
-def packed(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return np.frombuffer(b"".join(parts), np.uint8), np.cumsum([0, *map(len, parts)]).astype(np.int64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompressedBatch:
+class CompressedBatch(NamedTuple):
     """A compressed batch whose payload can be replaced."""
 
+    name: str
     codec: Codec
     header: bytes
-    layout: int
-    section: bytes  # the payload before compression
+    section: bytes
+    """The payload before compression."""
 
     def with_section(self, section: bytes) -> bytes:
-        """Return the batch with `section`, compressed, as its payload. Length and checksum are correct."""
+        """Return the batch with `section`, compressed, as its payload. Lengths and checksum are correct."""
         payload = self.codec.compress(section)
         header = self.header
-        if self.layout == mutate.MESSAGE:
+        if FORMATS[self.name].holds_messages:
             header = header[:-4] + len(payload).to_bytes(4, "big")
-        data = np.zeros(len(header) + len(payload), np.uint8)
-        data[:] = np.frombuffer(header + payload, np.uint8)
-        mutate.seal(data, 0, len(data), self.layout)
-        return data.tobytes()
+        return sealed(header + payload, self.name)
 
 
 def compressed_batches(name: str) -> Iterator[CompressedBatch]:
@@ -172,5 +153,51 @@ def compressed_batches(name: str) -> Iterator[CompressedBatch]:
                     except KfbenchError:
                         continue
                     if len(section) == size and size <= LARGEST_BYTES:
-                        yield CompressedBatch(codec=codec, header=batch[:header], layout=layout(name), section=section)
+                        yield CompressedBatch(name, codec, batch[:header], section)
                         break
+
+
+def with_sound_messages(section: bytes) -> bytes:
+    """Return an inner set with the checksums of its messages corrected, up to the first with a wrong size."""
+    out, at = b"", 0
+    while len(section) - at >= 18 and section[at + 16] < 2:
+        end = at + 12 + int.from_bytes(section[at + 8 : at + 12], "big")
+        if not at + 26 <= end <= len(section):
+            break
+        out += sealed(section[at:end])
+        at = end
+    return out + section[at:]
+
+
+class DamageSource:
+    """A generator of damaged batches of one format. Equal seed and number give equal logs on every machine.
+
+    One in RECOMPRESS_EVERY is damaged before it is compressed. Of the others one in sixteen each has neither length nor
+    checksum corrected, a wrong length, or a bit flipped after both were. One in eight follows a sound batch, and one in
+    eight is followed by one.
+
+    first: the byte position from which on bytes are damaged. Unless it is 0, lengths are right.
+    """
+
+    def __init__(self, name: str, seed: int, recompress_every: int = RECOMPRESS_EVERY, first: int = 0) -> None:
+        self.name, self.seed, self.recompress_every, self.first = name, seed, recompress_every, first
+        self.batches, self.compressed = batches(name), list(compressed_batches(name))
+
+    def damage(self, number: int) -> bytes:
+        draw = random.Random(f"{self.name} {self.seed} {number}")
+        if self.compressed and number % self.recompress_every == 0:
+            whole = draw.choice(self.compressed)
+            section = damaged(draw, whole.section, 0, draw.choice(self.compressed).section)
+            is_sound = FORMATS[self.name].holds_messages and draw.randrange(4)
+            return whole.with_section(with_sound_messages(section) if is_sound else section)
+        batch = damaged(draw, draw.choice(self.batches), self.first, draw.choice(self.batches))
+        kind = draw.randrange(16)
+        if (kind or self.first) and len(batch) > SHORTEST_BYTES:
+            batch = sealed(batch, self.name)
+            if kind == 1 and not self.first:
+                batch = batch[:8] + draw.choice(NUMBERS).to_bytes(16, "big", signed=True)[-4:] + batch[12:]
+            elif kind == 2:
+                at = draw.randrange(self.first, len(batch))
+                batch = batch[:at] + bytes([batch[at] ^ 1]) + batch[at + 1 :]
+        before, after = (b"" if draw.randrange(8) else draw.choice(self.batches) for _ in range(2))
+        return before + batch + after

@@ -20,16 +20,16 @@ with atheris.instrument_imports(include=["kfbench.kernels", "kfbench.formats", "
     from kfbench import FORMATS, KfbenchError, kernels, read_log, write_log
     from kfbench.broker import append  # noqa: F401
 
-from tests.fuzz import mutate
+from tests.formats.fuzz import sealed
 from tests.fuzz.corpus import (
     DICTIONARIES,
     GUIDED_BYTES,
     LIMITS,
+    SHORTEST_BYTES,
     CompressedBatch,
     compressed_batches,
     golden_data,
     guided_batches,
-    layout,
     segments,
 )
 from tests.fuzz.native import bound_memory, check
@@ -70,10 +70,8 @@ class FuzzTarget:
         name = self.names[(order & KIND) % len(self.names)]
         if name != LOG and order & COMPRESS and (found := self.compressed_batches[name]):
             return Input(name, found[len(rest) % len(found)].with_section(rest))
-        if order & SEAL and len(rest) > 21:
-            place = np.frombuffer(bytearray(rest), np.uint8)
-            mutate.seal(place, 0, len(place), layout(name) if name != LOG else mutate.BATCH if rest[16] > 1 else 0)
-            rest = place.tobytes()
+        if order & SEAL and len(rest) > SHORTEST_BYTES:
+            rest = sealed(rest, name if name != LOG else "")
         return Input(name, rest)
 
     def __call__(self, data: bytes) -> None:

@@ -46,6 +46,29 @@ def test_no_compiled_kernel_counts_references() -> None:
     assert [file.name for file in files if b"NRT_incref" in file.read_bytes()] == []
 
 
+COUNTED = """
+import numba
+import numpy as np
+
+@numba.njit(cache=True)
+def counted(arrays, out):
+    for array in arrays:
+        out[0] += array.sum()
+
+counted((np.zeros(1, np.int64),) * 3, np.zeros(1, np.int64))
+"""
+
+
+def test_without_the_option_there_are_reference_counts(tmp_path: Path) -> None:
+    """Without our Numba option, compiled code counts references. Otherwise the test above would prove nothing."""
+    program = tmp_path / "counted.py"
+    program.write_text(COUNTED)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, str(program)], check=True, env=environment)
+    (file,) = tmp_path.rglob("*.nbc")
+    assert b"NRT_incref" in file.read_bytes()
+
+
 def test_a_leaf_has_no_entry_from_python() -> None:
     """A kernel that only kernels may call raises TypeError in Python.
 
@@ -68,38 +91,17 @@ def test_compiled_signatures_share_no_file(tmp_path: Path) -> None:
     assert [other.load(key) for key in ("(int64,)", "(float64,)", "(int8,)")] == ["one", "other", None]
 
 
-def test_without_the_option_there_are_reference_counts(tmp_path: Path) -> None:
-    """Without our Numba option, compiled code counts references. Otherwise the test above would prove nothing."""
-    program = tmp_path / "counted.py"
-    program.write_text(COUNTED)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, str(program)], check=True, env=environment)
-    (file,) = tmp_path.rglob("*.nbc")
-    assert b"NRT_incref" in file.read_bytes()
-
-
-COUNTED = """
-import numba
-import numpy as np
-
-@numba.njit(cache=True)
-def counted(arrays, out):
-    for array in arrays:
-        out[0] += array.sum()
-
-counted((np.zeros(1, np.int64),) * 3, np.zeros(1, np.int64))
-"""
 SCRIPT = """
 import json, sys
 from kfbench import kernels
-from tests.kernels.test_wire import check
+from kfbench.measure.environment import kernel_features
+from tests.kernels.test_wire import LENGTHS, check_checksums
 from tests.kernels.test_jit import written
 
-for length in [*range(601), 1023, 1024, 3071, 3072, 3073, 6144, 8000]:
-    for start in (0, 1, 7, 16, 23):
-        check(start, length)
-tiers = [kernels.FAST_CRC, kernels.WIDE_CRC]
-json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": written()}, sys.stdout)
+for start in (0, 1, 7, 16, 23):
+    check_checksums(LENGTHS, start)
+found = {"features": kernel_features(), "folder": str(kernels.CACHE_FOLDER), "digests": written()}
+json.dump(found, sys.stdout)
 """
 
 
@@ -117,26 +119,32 @@ def written() -> dict[str, str]:
     return {key: value for name in FORMATS for key, value in digests(name).items()}
 
 
+SLOW = [pytest.mark.slow, pytest.mark.thorough]
+HOST = host_vectors()
+
+
 @pytest.mark.parametrize(
-    ("switch", "tiers"),
+    ("switch", "tiers", "vectors"),
     [
-        pytest.param({"KFBENCH_PORTABLE": "1"}, [False, False], marks=[pytest.mark.slow, pytest.mark.thorough]),
-        pytest.param(
-            {"NUMBA_ENABLE_AVX": "0"},
-            [kernels.FAST_CRC, False],
-            marks=[pytest.mark.slow, pytest.mark.thorough],
-        ),
-        pytest.param(AVX2, [True, False], marks=[pytest.mark.slow, pytest.mark.thorough, needs_avx2]),
-        pytest.param(BASELINE, [False, False], marks=[pytest.mark.slow, pytest.mark.thorough]),
+        pytest.param({"KFBENCH_PORTABLE": "1"}, [False, False], HOST, marks=SLOW),
+        pytest.param({"NUMBA_ENABLE_AVX": "0"}, [kernels.FAST_CRC, False], None, marks=SLOW),
+        pytest.param(AVX2, [True, False], "AVX2", marks=[*SLOW, needs_avx2]),
+        pytest.param(BASELINE, [False, False], "SSE2", marks=[*SLOW, needs_avx2]),
         pytest.param(
             {"KFBENCH_PORTABLE": "0"},
             [kernels.FAST_CRC, kernels.WIDE_CRC],
+            HOST,
             marks=pytest.mark.skipif(os.environ.get("KFBENCH_PORTABLE") == "1", reason="KFBENCH_PORTABLE is set"),
         ),
     ],
 )
-def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str], tiers: list[bool]) -> None:
-    """Each switch turns off CPU features. It is read at import, so another process with its own kernel cache runs."""
+def test_kernels_write_the_same_whatever_the_host_can_do(
+    switch: dict[str, str], tiers: list[bool], vectors: str | None
+) -> None:
+    """Each switch turns off CPU features. It is read at import, so another process with its own kernel cache runs.
+
+    KFBENCH_PORTABLE alone replaces checksums by tables. Numba still vectorises for the host.
+    """
     environment = os.environ | switch | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
@@ -144,8 +152,23 @@ def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str],
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["digests"] == written()
-    assert found["tiers"] == tiers
+    features = found["features"]
+    assert [features["fast_crc"], features["wide_crc"]] == tiers
+    assert features["host_vectors"] == HOST and vectors in (None, features["vectors"])
     assert (found["folder"] == str(kernels.CACHE_FOLDER)) == (switch == {"KFBENCH_PORTABLE": "0"})
+
+
+@pytest.mark.slow
+@needs_avx2
+def test_settings_have_cache_folders_of_their_own(tmp_path: Path) -> None:
+    code = "from kfbench.kernels import CACHE_FOLDER; print(CACHE_FOLDER.name)"
+    native = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "KFBENCH_"))}
+    native |= {"PYTHONPATH": str(ROOT), "KFBENCH_CACHE_DIR": str(tmp_path)}
+    folders = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=native | switch).stdout
+        for switch in ({}, {"KFBENCH_PORTABLE": "1"}, AVX2, BASELINE)
+    }
+    assert len(folders) == 4
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05", b"no pickle"], ids=["empty", "cut short", "foreign"])
@@ -172,24 +195,6 @@ def test_a_damaged_cache_file_is_written_again(damage: bytes, tmp_path: Path) ->
     assert all(file.read_bytes() != damage for file in files)
 
 
-CODE = """
-import json, sys
-from kfbench.kernels import CACHE_FOLDER
-from kfbench.measure.environment import kernel_features
-json.dump(kernel_features() | {"folder": CACHE_FOLDER.name}, sys.stdout)
-"""
-
-
-def features(**switches: str) -> dict[str, Any]:
-    """Return the kernel features of a process with these environment variables, and the name of its cache folder."""
-    unset = ("KFBENCH_PORTABLE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
-    inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    environment = inherited | {"PYTHONPATH": str(ROOT)} | switches
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=environment)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86-64 processors")
 @pytest.mark.parametrize(
     ("cpu_name", "cpu_features", "vectors"),
@@ -205,21 +210,3 @@ def features(**switches: str) -> dict[str, Any]:
 def test_vectors_are_those_of_the_machine_code(cpu_name: str, cpu_features: str, vectors: str) -> None:
     """A name alone implies features that are in no list."""
     assert vectors_for(cpu_name, cpu_features) == vectors
-
-
-@pytest.mark.slow
-@needs_avx2
-def test_settings_are_recorded_and_kept_apart() -> None:
-    """KFBENCH_PORTABLE alone replaces checksums by tables. Numba still vectorises for the host."""
-    native, portable, avx2, baseline = (
-        features(),
-        features(KFBENCH_PORTABLE="1"),
-        features(**AVX2),
-        features(**BASELINE),
-    )
-    host = native["host_vectors"]
-    assert [each["vectors"] for each in (native, portable, avx2, baseline)] == [host, host, "AVX2", "SSE2"]
-    assert [each["fast_crc"] for each in (portable, avx2, baseline)] == [False, True, False]
-    assert not avx2["wide_crc"]
-    assert {each["host_vectors"] for each in (native, portable, avx2, baseline)} == {host}
-    assert len({each["folder"] for each in (native, portable, avx2, baseline)}) == 4

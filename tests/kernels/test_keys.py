@@ -1,4 +1,4 @@
-"""Keys: the last record of each equals a Python dictionary, their partitions those of Kafka's default partitioner."""
+"""The last record of each key is that of a Python dictionary, and no choice of keys makes it slow to find."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kfbench import Records
 from kfbench.broker.compact import latest_of_keys
-from kfbench.kernels.broker import last_keys, mirroring
+from kfbench.kernels.broker import last_keys
 from kfbench.kernels.jit import kernel
 
 KEYS = st.sampled_from([None, b"", b"a", b"b", b"\0", b"\0\0", b"key-0001", b"key-0002", b"key-00001", b"k" * 64])
@@ -42,12 +42,6 @@ def test_the_hash_is_siphash_1_3() -> None:
     )  # fmt: skip
     pythons = [int(word) % 2**64 for word in done.stdout.strip("[]\n").split(",")]
     assert [siphash(text) for text in texts] == pythons
-
-
-def test_the_seed_changes_every_hash() -> None:
-    texts = [b"", b"a", b"key-0001", b"key-00001"]
-    seeds = [(0, 0), (1, 0), (0, 1), (2**63, 2**64 - 1)]
-    assert len({siphash(text, seed) for text in texts for seed in seeds}) == len(texts) * len(seeds)
 
 
 @given(SOME_KEYS)
@@ -114,38 +108,3 @@ def test_keys_that_collide_under_one_seed_do_not_under_another() -> None:
         value += 1
     assert latest(chosen, known) == (list(range(n)), n * (n - 1) // 2)
     assert latest(chosen, (2**40 + 1, 77))[1] < 3 * n
-
-
-# Partitions
-
-# values of Kafka's `UtilsTest.testMurmur2`
-KNOWN = {
-    b"21": -973932308,
-    b"foobar": -790332482,
-    b"a-little-bit-long-string": -985981536,
-    b"a-little-bit-longer-string": -1486304829,
-    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
-    b"abc": 479470107,
-}
-
-
-def partitions_of(keys: list[bytes | None], partitions: int) -> list[int]:
-    records = Records.from_lists([None] * len(keys), keys=keys)
-    out = np.empty(len(keys), np.int64)
-    lengths = records.shapes.key_lengths
-    mirroring.partitions_of(records.key_data, records.key_starts, lengths, partitions, out)
-    return out.tolist()
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 7, 64, 2**31 - 1])
-def test_known_values(partitions: int) -> None:
-    expected = [(value & 0x7FFFFFFF) % partitions for value in KNOWN.values()]
-    assert partitions_of(list(KNOWN), partitions) == expected
-
-
-@given(st.lists(st.none() | st.binary(max_size=40)))
-def test_as_another_client(keys: list[bytes | None]) -> None:
-    """The partition of a key equals aiokafka's, for keys of all lengths. A null key has no mirroring."""
-    murmur2 = pytest.importorskip("aiokafka.partitioner").murmur2
-    expected = [-1 if key is None else (murmur2(key) & 0x7FFFFFFF) for key in keys]
-    assert partitions_of(keys, 2**31) == expected

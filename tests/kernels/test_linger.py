@@ -67,9 +67,7 @@ given_records = st.lists(
 )
 
 
-@given(given_records, st.sampled_from([0, 1, 30, 2**62]), st.integers(0, 900), st.sampled_from([1.0, 0.3, 0.0]))
-@settings(max_examples=100, deadline=None)
-def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, share: float) -> None:
+def check_as_the_client(rows: list[Row], linger_us: int, batch_size: int, share: float) -> None:
     values, keys, pairs, gaps, stamps = zip(*rows, strict=True) if rows else ((),) * 5
     records = Records.from_lists(values, keys, list(stamps), pairs)
     times_us = np.cumsum(np.array(gaps, np.int64))
@@ -77,25 +75,26 @@ def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, 
     assert batches(times_us, records.shapes, linger_us, batch_size, share) == expected
 
 
+@given(given_records, st.sampled_from([0, 1, 30, 2**62]), st.integers(0, 900), st.sampled_from([1.0, 0.3, 0.0]))
+@settings(max_examples=100, deadline=None)
+def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, share: float) -> None:
+    check_as_the_client(rows, linger_us, batch_size, share)
+
+
+@pytest.mark.parametrize("header_bytes", [0, 80])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_hundreds_of_records_in_a_batch(share: float, header_bytes: int) -> None:
+    """Deltas and, with headers, lengths of records take one or two bytes."""
+    rows: list[Row] = [
+        (b"v" * (i % 3), None, [("h", bytes(i % header_bytes))] if header_bytes else [], 0, i) for i in range(900)
+    ]
+    check_as_the_client(rows, 1, 9_000, share)
+
+
 def test_a_large_record_has_a_batch_of_its_own_or_shares_what_its_estimate_left() -> None:
     large, small, none = bytes(50_000), b"1234567", b""
     records = Records.from_lists([none, large, none, large, small, small], timestamps_ms=[0] * 6)
     assert batches(np.zeros(6, np.int64), records.shapes, 1, BATCH_SIZE) == [0, 1, 3, 5, 6]
-
-
-def of_length(value_bytes: int, times_us: NDArray[np.int64]) -> Shapes:
-    n = len(times_us)
-    return Shapes(
-        timestamps_ms=times_us // 1000,
-        offsets=np.arange(n),
-        key_lengths=np.full(n, -1, np.int32),
-        value_lengths=np.full(n, value_bytes, np.int32),
-    )
-
-
-def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
-    gaps = np.random.default_rng(7).exponential(1e6 / rate_per_s, records)
-    return np.cumsum(gaps).astype(np.int64)
 
 
 # Records per batch, by linger.ms and rate, for 200-byte records and Kafka's batch.size: MASCOTS 2025, N/T policy.
@@ -109,7 +108,9 @@ PUBLISHED = {
 @pytest.mark.compiled_only
 @pytest.mark.parametrize("linger_ms", PUBLISHED)
 def test_the_published_table(linger_ms: int) -> None:
+    n, gaps = 100_000, np.random.default_rng(7).exponential(1e6, 100_000)
     for rate, expected in PUBLISHED[linger_ms].items():
-        times_us = poisson_arrivals(rate, 100_000)
-        bounds = batches(times_us, of_length(198, times_us), linger_ms * 1000, BATCH_SIZE)
-        assert 100_000 / (len(bounds) - 1) == pytest.approx(expected, rel=0.02)
+        times_us = np.cumsum(gaps / rate).astype(np.int64)
+        records = Records.from_lists([bytes(198)] * n, timestamps_ms=times_us // 1000)
+        found = batches(times_us, records.shapes, linger_ms * 1000, BATCH_SIZE)
+        assert n / (len(found) - 1) == pytest.approx(expected, rel=0.02)

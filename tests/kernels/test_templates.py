@@ -1,4 +1,4 @@
-"""Template kernels write text with random placeholders. It equals the same text made in plain Python."""
+"""Templates write numbers and times as Python does, and each record where it belongs."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from kfbench.arrays import Int32, Int64
-from kfbench.kernels.workload import templates
-from kfbench.workloads.payload.parser import channel_of
 from kfbench.workloads.payload.template import Template
-from tests.kernels.splitmix64 import mixed, stream_of, word
 from tests.templates import cases
 
 SEED, PURPOSE = 11, 4
@@ -21,16 +18,6 @@ def written(text: str, numbers: list[int], times_ms: list[int] | None = None) ->
     times = None if times_ms is None else np.array(times_ms, np.int64)
     data, starts = template.fill(SEED, PURPOSE, given, timestamps_ms=times)
     return [part.tobytes() for part in np.split(data, starts[1:])]
-
-
-def scaled(drawn: int, span: int) -> int:
-    return (drawn >> 32) * span >> 32
-
-
-def letters(state: int, count: int, alphabet: bytes) -> bytes:
-    """Return `count` characters. Each is chosen from `alphabet` by 16 random bits."""
-    draws = (word(state, k // 4) >> 16 * (k % 4) & 0xFFFF for k in range(count))
-    return bytes(alphabet[drawn * len(alphabet) >> 16] for drawn in draws)
 
 
 def test_every_width_of_a_number() -> None:
@@ -59,44 +46,6 @@ def test_every_kind_of_day() -> None:
     assert [record.decode() for record in records] == [
         f"{time:%Y-%m-%dT%H:%M:%S}.007Z|{time:%d/%b/%Y:%H:%M:%S +0000}" for time in at
     ]
-
-
-@pytest.mark.parametrize("number", [0, 1, 65_536, 2**62])
-def test_draws_in_plain_integers(number: int) -> None:
-    """A placeholder (slot) draws from the random word of its record, run of records, or key.
-
-    The word is mixed with the slot's own channel.
-    """
-    record, key = word(stream_of(SEED, PURPOSE), number), word(stream_of(SEED, templates.KEYS_PURPOSE), number)
-    run = word(stream_of(SEED, PURPOSE), number // 5)
-    text = "<7x>;<$k key:5d>;<$e every 5:int 10..99>;<int 0..9223372036854>;<$ even:a|b|c|d>;<id 3>"
-    sevens, keyed, ranged, wide, one = (
-        state ^ channel_of(f"{slot} 0 0")
-        for slot, state in (("1", record), ("$k", key), ("$e", run), ("4", record), ("5", record))
-    )
-    expected = [
-        letters(sevens, 7, b"0123456789abcdef"),
-        letters(keyed, 5, b"0123456789"),
-        b"%d" % (10 + scaled(mixed(ranged), 90)),
-        b"%d" % (mixed(wide) % 9_223_372_036_855),
-        b"abcd"[(mixed(one) >> 56) // 64 :][:1],
-        b"%03d" % ((number % 1000 * 618_033_989 + stream_of(SEED, templates.KEYS_PURPOSE) % 1000) % 1000),
-    ]
-    assert written(text, [number]) == [b";".join(expected)]
-
-
-@pytest.mark.parametrize("of", [1, 2, 3, 7, 100, 2**31])
-def test_choosing_among_few(of: int) -> None:
-    octaves = of.bit_length()
-    for number in range(20):
-        record, stream = word(stream_of(SEED, PURPOSE), number), stream_of(SEED, PURPOSE)
-        drawn = mixed(record ^ channel_of("$n"))
-        chosen = 2 ** scaled(drawn, octaves) - 1
-        chosen = (chosen + (drawn & chosen)) % of
-        state = word(stream, chosen) ^ channel_of("$n 0 0")
-        assert written(f"<$n of {of}:9w>", [number])[0] == letters(
-            state, 9, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-        )
 
 
 @pytest.mark.parametrize(

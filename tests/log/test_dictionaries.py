@@ -126,12 +126,16 @@ def test_a_damaged_dictionary(case: str, name: str) -> None:
     assert len(read_log(data, on_error="skip", dictionaries=[TRAINED]).records) == 180
 
 
-def test_other_control_records_are_no_dictionaries() -> None:
-    other = struct.pack(">hh", 0, 6)
+def test_other_records_are_no_dictionaries() -> None:
+    """Control records of another type or with a longer key, data with the key, and a dictionary that was refused."""
+    other, marker = struct.pack(">hh", 0, 6), struct.pack(">hh", 0, 1)
     data = stored(bytes(100), key=other) + stored(bytes(100), key=b"\0\0\0\x2a" + reference.KEY)
     assert len(read_log(data).records) == 2
     not_control = bytes(FORMATS["v2"].encode(Records.from_lists([VALUE], [reference.KEY]), 1))
     assert not read_log(not_control).dictionaries
+    log = read_log(stored(bytes(6), key=marker) + bytes(dictionary_batch(RAW, "v2")))
+    assert list(stored_dictionaries(log)) == [RAW]
+    assert list(stored_dictionaries(replace(log, dictionaries={}))) == []
 
 
 def test_a_log_cannot_store_any_number_of_dictionaries() -> None:
@@ -198,13 +202,3 @@ def test_a_file_with_an_odd_origin_keeps_its_dictionary(changed: dict[str, objec
         log = read_log(bytes(FORMATS["v2"].encode(records, 1, batch_fields=stored.batch_fields)))
         assert [each.trained_on for each in stored_dictionaries(log)] == [wanted]
         assert list(stored_dictionaries(log)) == [RAW]
-
-
-def test_other_control_records_and_refused_dictionaries_are_none() -> None:
-    good, marker = dictionary_batch(RAW, "v2"), Records.from_lists([b"\0\0\0\0\0\0"], keys=[b"\0\0\0\1"])
-    commit = FORMATS["v2"].encode(
-        marker, 1, batch_fields=BatchFields(is_control=True, is_transactional=True, producer_id=1)
-    )
-    log = read_log(bytes(commit) + bytes(good))
-    assert list(stored_dictionaries(log)) == [RAW]
-    assert list(stored_dictionaries(replace(log, dictionaries={}))) == []

@@ -124,12 +124,14 @@ def test_a_batch_above_the_bound_is_refused_after_those_before(segment: Path) ->
     largest = int(np.diff(starts).argmax())
     most_bytes = int(np.diff(starts)[largest]) - 1
     segment.write_bytes(LOG)
-    for piece_bytes in (20, 100):
+    first_bytes = int(starts[1])
+    for piece_bytes, bound, batch in ((20, most_bytes, largest), (100, most_bytes, largest), (20, first_bytes - 1, 0)):
         found: list[Piece] = []
         with pytest.raises(CorruptLog) as refusal:
-            found.extend(pieces(segment, piece_bytes, most_bytes))  # the content read before stays
-        assert (refusal.value.position, refusal.value.field) == (starts[largest], "length")
-        assert b"".join(piece.data.tobytes() for piece in found) == LOG[: starts[largest]]
+            found.extend(pieces(segment, piece_bytes, bound))  # the content read before stays
+        assert (refusal.value.position, refusal.value.field) == (starts[batch], "length")
+        assert f"{bound + 1} bytes" in refusal.value.promise and f"take {bound}" in refusal.value.promise
+        assert b"".join(piece.data.tobytes() for piece in found) == LOG[: starts[batch]]
     check(list(pieces(segment, 100, most_bytes + 1)), LOG)
 
 
@@ -137,15 +139,6 @@ def test_a_file_that_begins_above_the_bound_has_no_batch(segment: Path) -> None:
     segment.write_bytes(b"a plain text" * 100)
     [piece] = pieces(segment, 100, 1 << 20)
     assert (len(piece.data), piece.trailing_bytes) == (0, 1200)
-
-
-def test_a_first_batch_above_the_bound_is_named_with_it(segment: Path) -> None:
-    size_bytes = int(Entries.of(np.frombuffer(LOG, np.uint8)).positions[1])
-    segment.write_bytes(LOG)
-    with pytest.raises(CorruptLog) as refusal:
-        list(pieces(segment, 20, size_bytes - 1))
-    assert (refusal.value.position, refusal.value.field) == (0, "length")
-    assert f"{size_bytes} bytes" in refusal.value.promise and f"take {size_bytes - 1}" in refusal.value.promise
 
 
 def test_invalid_sizes_and_empty_files(segment: Path) -> None:

@@ -162,7 +162,7 @@ def test_writers_take_places_in_turn_and_come_round_after_all_of_them() -> None:
     found = [place(arm.call()) for _ in range(100) for arm in writing.arms]
     places = len(set(found))
     assert found[:places] == found[places : 2 * places]
-    columns = sum(column.nbytes for column in SAMPLE.records.packed().columns)
+    columns = sum(column.nbytes for column in SAMPLE.records.pack().columns)
     place_bytes = columns + SAMPLE.bounds.nbytes + min(map(len, logs))
     assert places * place_bytes == writing.rotated_bytes >= LEAST_BYTES > (places - 1) * place_bytes
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.formats import FORMATS
-from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES, TIME_BYTES, Floor, floor
+from kfbench.measure.kinds.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES, TIME_BYTES, Floor, floor
 from kfbench.measure.schema import table
 from kfbench.records import Shapes
 from kfbench.workloads.catalogue import WORKLOADS

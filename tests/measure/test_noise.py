@@ -20,7 +20,7 @@ from scipy.stats import binom, binomtest
 
 from kfbench.comparison.timed_arms import arms_of
 from kfbench.measure.cell import axes_of
-from kfbench.measure.cpu import PairedRatio, paired_ratio
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.measure.host_counters import counted_since, host_counters, yardstick_ns
 from kfbench.measure.noise import (
     LEAST_INTERVALS,
@@ -275,10 +275,10 @@ def test_kinds_with_few_arms_share_a_spread_and_kinds_without_have_none() -> Non
 
 
 def test_half_widths_add_in_quadrature() -> None:
-    ratio = PairedRatio(1.1, 1.1 * np.exp(-0.03), 1.1 * np.exp(0.04))
+    ratio = Interval(1.1, 1.1 * np.exp(-0.03), 1.1 * np.exp(0.04))
     assert ratio.widened(0.03) == pytest.approx((1.1, 1.1 * np.exp(-0.03 * 2**0.5), 1.1 * np.exp(0.05)))
     assert ratio.widened(0.0) == ratio
-    assert PairedRatio(1.0, 0.0, 1.0).widened(0.1) == (1.0, 0.0, 1.0)  # a clock that stood still
+    assert Interval(1.0, 0.0, 1.0).widened(0.1) == (1.0, 0.0, 1.0)  # a clock that stood still
 
 
 def test_report_and_comparison_show_the_same_widened_interval(tmp_path: Path) -> None:

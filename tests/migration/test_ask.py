@@ -13,7 +13,7 @@ from kfbench.formats import FORMATS
 from kfbench.migration import ask, subjects
 from kfbench.migration.ask import ONLY_CPU, Migration, migrate
 from kfbench.migration.bills import load
-from kfbench.migration.plans import PLANS, Plan, matrix
+from kfbench.migration.plans import PLANS, matrix
 from kfbench.migration.subjects import SampleLimits, Subject, codec_of, find_logs, log_subject
 from kfbench.migration.text import migration_text, phase_matrix
 from kfbench.money import Prices, Traffic
@@ -77,9 +77,8 @@ def test_the_shapes_are_measured_when_no_log_is_given(monkeypatch: pytest.Monkey
     assert shown == [(4, "measuring kip31")]
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_the_page_shows_each_phase(plan: Plan) -> None:
-    blocks = ["\n".join(phase_matrix(plan, phase, "lz4")) for phase in plan.phases]
+def test_the_page_shows_each_phase() -> None:
+    blocks = ["\n".join(phase_matrix(V3, phase, "lz4")) for phase in V3.phases]
     page = (Path(__file__).parents[2] / "docs" / "migration.md").read_text(encoding="utf-8")
     assert "```text\n" + "\n\n".join(blocks) + "\n```" in page
 

@@ -111,6 +111,7 @@ STEPS = [
 def test_a_broker_does_what_the_kip_says(plan: Plan, phase: str, request_: str, codec: str, wanted: str) -> None:
     stored, _, consumer = request_.partition(" to ")
     at = plan.phase(phase)
+    assert not consumer or stored in at.stored
     done = on_fetch(at, stored, consumer, codec) if consumer else on_produce(at, stored, codec)
     assert " ".join(filter(None, (done.action, done.format, done.error))) == wanted
 

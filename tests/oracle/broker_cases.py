@@ -9,29 +9,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from kfbench import FORMATS, read_log
+from kfbench.layouts import V2_HEADER
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.formats.fuzz import sealed
 from tests.oracle.client import Spec
 from tests.oracle.generate import LEVELS, MAGICS, BatchChunk, chunks
-from tests.oracle.judge import encoded
-from tests.reference.model import Fields, Message
+from tests.reference.model import Fields, Message, signed
 from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, NOW_MS, Case
 
 CHUNK = 40
 OPS = {"validate": "validate", "convert": "downconvert", "compact": "compaction"}
 """The category of golden vectors that holds the same."""
-V2_FIELDS = {  # byte position in the batch, struct format
-    "baseOffset": (0, ">q"),
-    "attributes": (21, ">h"),
-    "lastOffsetDelta": (23, ">i"),
-    "baseTimestamp": (27, ">q"),
-    "maxTimestamp": (35, ">q"),
-    "producerId": (43, ">q"),
-    "producerEpoch": (51, ">h"),
-    "baseSequence": (53, ">i"),
-    "count": (57, ">i"),
-}
+SPOILED = ("base_offset", "attributes", *(V2_HEADER.names or ())[6:])
+"""Fields of a v2 header that no producer writes as `_spoiled` does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,16 +153,13 @@ def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> b
         at = draw.randrange(12, len(request))
         return request[:at] + bytes([request[at] ^ 1 << draw.randrange(8)]) + request[at + 1 :]
     if magic == 2:
-        name = draw.choice(list(V2_FIELDS))
-        at, form = V2_FIELDS[name]
-        (was,) = struct.unpack_from(form, request, at)
+        header, name = np.frombuffer(request, V2_HEADER, 1).copy(), draw.choice(SPOILED)
+        was = int(header[name][0])
+        value = draw.choice((was + 1, was - 1, -1, 0, 5))
         if name == "attributes":
-            now = was ^ draw.choice((8, 16, 32, 64, 128, 0x4000))
-        else:
-            now = draw.choice((was + 1, was - 1, -1, 0, 5))
-        most = 1 << 8 * struct.calcsize(form) - 1
-        now = (now + most) % (2 * most) - most
-        return sealed(request[:at] + struct.pack(form, now) + request[at + struct.calcsize(form) :])
+            value = was ^ draw.choice((8, 16, 32, 64, 128, 0x4000))
+        header[name] = np.int64(signed(value, 64)).astype(header[name].dtype)
+        return sealed(header.tobytes() + request[V2_HEADER.itemsize :])
     at, now = (0, struct.pack(">q", draw.choice((0, 1, 5, 2**33)))) if kind < 4 else (17, bytes([request[17] ^ 8]))
     patched = request[:at] + now + request[at + len(now) :]
     return sealed(patched) if at else patched  # the checksum does not cover the offset
@@ -199,7 +189,7 @@ def _batches_of(chunk: BatchChunk) -> list[bytes]:
 
     Leave out those that Kafka's writer cannot write, because the test lets Kafka rewrite them.
     """
-    log = encoded(chunk)
+    log = chunk.encoded()
     return [
         log.data[log.positions[i] : log.positions[i + 1]].tobytes()
         for i in range(len(chunk))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfbench import read_log
+from kfbench.batches import DecodedLog
 from kfbench.codecs import CODECS
 from kfbench.errors import CorruptLog, IllegalCombination, Refused
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, V2_HEADER, position
@@ -27,11 +28,17 @@ def _kafka_refuses(seen: Seen, *words: str) -> bool:
     return seen["error"] is not None and any(word in str(seen["error"]) for word in words)
 
 
-def _empty_with_codec(seen: Seen, refusal: CorruptLog | None) -> bool:
+def _empty_with_codec(seen: Seen, refusal: CorruptLog | None, log: DecodedLog) -> bool:
     if seen["error"] is None or seen["error"]["stage"] != "iterate":
         return False
     batch = seen["batches"][-1]
     return bool(batch["magic"] == 2 and batch["count"] == 0 and batch["compression"] != "none")
+
+
+def _empty_with_codec_5(seen: Seen, refusal: CorruptLog | None, log: DecodedLog) -> bool:
+    if refusal is not None or not _kafka_refuses(seen, "Unknown compression type id: 5"):
+        return False
+    return bool(log.batch_rows["count"][len(seen["batches"]) - 1] == 0)  # Kafka gave up before it read the count
 
 
 def _cut_after_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
@@ -44,7 +51,7 @@ OF_READERS = (
         name="memory",
         reason="Kafka 3.9 allocates the size that an inner message of v0 or v1 claims, without checking it. With more "
         "memory it would read a set that is cut short, as we do. Kafka 4.4 refuses sizes above 2,147,483,639 first.",
-        applies=lambda seen, refusal: (
+        applies=lambda seen, refusal, log: (
             refusal is None and _kafka_refuses(seen, "OutOfMemoryError", "maximum record size")
         ),
     ),
@@ -55,15 +62,20 @@ OF_READERS = (
         applies=_empty_with_codec,
     ),
     KnownDifference(
+        name="empty with codec 5",
+        reason="Kafka has no codec 5, which is ours of dictionaries. We look at a codec only where there is a payload.",
+        applies=_empty_with_codec_5,
+    ),
+    KnownDifference(
         name="cut after a whole stream",
         reason="Too few bytes follow a whole zstd frame or snappy block. Kafka's libraries end there "
         "(zstd-jni depending on its buffers). We report a stream that is cut short.",
-        applies=lambda seen, refusal: seen["error"] is None and _cut_after_a_stream(seen, refusal),
+        applies=lambda seen, refusal, log: seen["error"] is None and _cut_after_a_stream(seen, refusal),
     ),
     KnownDifference(
         name="reserved gzip flags",
         reason="RFC 1952 says that readers refuse reserved flags, as zlib does. Java 17 ignores them.",
-        applies=lambda seen, refusal: (
+        applies=lambda seen, refusal, log: (
             seen["error"] is None and refusal is not None and "unknown header flags" in refusal.promise
         ),
     ),

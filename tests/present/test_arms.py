@@ -1,14 +1,15 @@
 """Stored rows of several seeds and blocks are joined to one row per arm, and ratios of arms know what a tie is."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.present.arms import arms_of, interval_of, middle_95, one_per_arm, ties, work_words
-from kfbench.present.table import Band, Interval
+from kfbench.measure.cpu import Interval
+from kfbench.present.arms import arms_of, middle_95, one_per_arm, ties, time_ratio, work_words
+from kfbench.present.table import Band
 from tests.present.made import Row, built, cells, counted, failed, rows_of, timed
 
 SIZES = [
@@ -96,8 +97,9 @@ def test_the_noise_is_the_middle_95_percent_of_the_ratios_of_a_base_to_itself() 
 
 
 def test_an_interval_is_widened_by_the_spread_between_arms() -> None:
-    arm, base = np.array([1.0, 1.01, 1.02] * 7), np.ones(21)
-    narrow, wide = interval_of(arm, base, 0.0), interval_of(arm, base, 0.05)
+    rows = rows_of([timed("v2", [100] * 21), timed("v3", [100, 101, 102] * 7)])
+    base, arm = rows.typed({"kind": "cpu"})
+    narrow, wide = (time_ratio(replace(arm, spread=spread), base) for spread in (0.0, 0.05))
     assert narrow.median == wide.median == pytest.approx(1.01)
     assert wide.low < 0.97 < narrow.low and narrow.high < 1.05 < wide.high
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import Interval
 from kfbench.present.rows import Rows
-from kfbench.present.table import Interval
 from tests.present.made import Row, built, cells, counted, failed, rows_of, timed
 
 V2: Final = {"format": "v2"}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kfbench.present.table import ABSENT, Column, Interval, Ranked, Table, listed, number, prose, slug
+from kfbench.measure.cpu import Interval
+from kfbench.present.table import ABSENT, Column, Ranked, Table, listed, number, prose, slug
 
 INTERVAL = Interval(median=1.25, low=1.0, high=1.5)
 TABLE = Table(

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.cpu import Interval
 from kfbench.present.declaration import PresetView
 from kfbench.present.engine import BuiltTable
-from kfbench.present.table import Interval
 from kfbench.present.views import chip_words, plain_table, preset_json, rows_of, sparse, view_json
 from tests.present.made import built, counted, timed
 

@@ -8,10 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kfbench.present.rows import Runs
-from kfbench.report import joined
+from kfbench.report import files
 from kfbench.report.build import Report
-from kfbench.report.files import report_of
-from kfbench.report.joined import runs_of
+from kfbench.report.files import report_of, runs_of
 from kfbench.store import Run, open_run
 from tests.report.workload_rows import workload_rows
 from tests.runs import measured, stored
@@ -37,7 +36,7 @@ def joins_nothing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     """Let reports join no shipped runs. A module with JOINS = True joins them."""
     with pytest.MonkeyPatch.context() as patch:
         if not getattr(request.module, "JOINS", False):
-            patch.setattr(joined, "DATASETS", tmp_path_factory.mktemp("no datasets"))
+            patch.setattr(files, "DATASETS", tmp_path_factory.mktemp("no datasets"))
         yield
 
 

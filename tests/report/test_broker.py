@@ -6,10 +6,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from kfbench.measure.cpu import Interval
 from kfbench.migration import bills, plans
 from kfbench.money import Traffic
 from kfbench.present.rows import Runs
-from kfbench.present.table import Interval
 from kfbench.report.sources.broker import BrokerArms, convert_losses
 from kfbench.report.sources.claims import broker_claims, claims
 from kfbench.report.sources.migration import (

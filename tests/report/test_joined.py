@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kfbench.report import joined
-from kfbench.report.files import files_of
-from kfbench.report.joined import joined_run, joined_runs, runs_of
+from kfbench.report import files
+from kfbench.report.files import files_of, joined_run, joined_runs, runs_of
 from kfbench.store import Run, open_run
 from tests.present.made import counted
 from tests.runs import stored
@@ -76,11 +75,11 @@ def test_a_report_has_the_rows_the_page_and_the_manifest_of_a_joined_run(
     run = beside("2026-01-03T00:00:00+00:00")
     assert join(run.path, tmp_path / "shipped") == tmp_path / "shipped" / "joined" / RIVALS
     shutil.rmtree(run.path)
-    monkeypatch.setattr(joined, "DATASETS", tmp_path / "shipped")
-    files = dict(files_of(own))
-    (tmp_path / "rows.parquet").write_bytes(files["joined/rivals/measurements.parquet"])
+    monkeypatch.setattr(files, "DATASETS", tmp_path / "shipped")
+    written = dict(files_of(own))
+    (tmp_path / "rows.parquet").write_bytes(written["joined/rivals/measurements.parquet"])
     assert pq.read_table(tmp_path / "rows.parquet")["size_bytes"].to_pylist() == [800, 1000]
-    assert json.loads(files["joined/rivals/manifest.json"])["started"].startswith("2026-01-03")
-    assert "2026-01-03" in files["research.html"].decode() and "joined/dictionary/manifest.json" not in files
-    means = json.loads(files["tables.json"])["rivals-means"]
+    assert json.loads(written["joined/rivals/manifest.json"])["started"].startswith("2026-01-03")
+    assert "2026-01-03" in written["research.html"].decode() and "joined/dictionary/manifest.json" not in written
+    means = json.loads(written["tables.json"])["rivals-means"]
     assert [row[means["columns"].index("10")] for row in means["rows"]] == [0.8]

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.measure.cpu import Interval
 from kfbench.measure.noise import ROUNDING, BasePair, base_pairs, held_out, noise_facts
 from kfbench.present import stored_times
 from kfbench.present.rows import Runs
 from kfbench.present.stored_times import AA, AGAIN, CLAIMED, OUR_OPERATIONS, OWN
-from kfbench.present.table import Interval
 from kfbench.report.build import failures
 from kfbench.report.sources import clients, noise
 from kfbench.report.sources.instructions import instructions

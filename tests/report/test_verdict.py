@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kfbench.measure.cpu import paired_ratio
-from kfbench.present.table import Interval
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.report.sources.verdict import CLASS_ORDER, TIE, mean_ratio, smallest, verdict
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.present.made import failed, runs_of, timed

@@ -14,8 +14,7 @@ from kfbench.present.page import TEMPLATES
 from kfbench.present.rows import Runs, run_words
 from kfbench.present.views import plain_table, rows_of
 from kfbench.report.build import FRONT, Report, all_views, as_json
-from kfbench.report.files import files_of
-from kfbench.report.joined import runs_of
+from kfbench.report.files import files_of, runs_of
 from kfbench.report.sources import SOURCES
 from kfbench.report.view_packages import VIEWS as PACKAGES
 from kfbench.store import Run, open_run

@@ -9,8 +9,8 @@ import pytest
 
 from kfbench.formats import FORMATS, Format
 from kfbench.measure.cell import Cell
-from kfbench.measure.floor import FLOOR
 from kfbench.measure.kinds import KINDS
+from kfbench.measure.kinds.floor import FLOOR
 from kfbench.research.dictionaries.kinds import DictionarySettings
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint

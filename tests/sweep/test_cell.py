@@ -5,6 +5,7 @@ import json
 import os
 import tracemalloc
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +14,12 @@ from kfbench.codecs.lz4_frames import Lz4, NewLz4
 from kfbench.codecs.zstd_frames import Zstd
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.measure import instructions
+from kfbench.measure import host_lock, instructions
 from kfbench.measure.callgrind import CallCounts, why_not_counted
 from kfbench.measure.cell import Cell
-from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.kinds import KINDS, cell_key, estimate_s, row_key
 from kfbench.measure.kinds import instructions as instruction_kind
+from kfbench.measure.kinds.floor import FLOOR, floor
 from kfbench.measure.schema import (
     IDENTITY,
     rounds_key,
@@ -33,6 +34,12 @@ from kfbench.workloads.grid import GridPoint
 from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, measure_with, model_cell
 
 of_every_kind = pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND, ids=lambda cell: f"{cell.kind} {cell.path}")
+
+
+@pytest.fixture(autouse=True)
+def own_host_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time cells of this process without waiting for other measurements of this machine, such as other tests."""
+    monkeypatch.setattr(host_lock, "LOCK", tmp_path / "host.lock")
 
 
 @of_every_kind

@@ -11,12 +11,11 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.cell import Cell, axes_of, workload_label
-from kfbench.measure.floor import FLOOR
 from kfbench.measure.kinds import cell_key
 from kfbench.measure.kinds.base import illegal
+from kfbench.measure.kinds.floor import FLOOR
 from kfbench.measure.paths import PATHS
-from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, whole_batches
-from kfbench.sweep.definition.profile import load_profile
+from kfbench.sweep.definition.profile import MAX_BATCH_BYTES, load_profile, whole_batches
 from kfbench.sweep.run.task import measure_cell
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -277,7 +276,7 @@ def test_a_workload_takes_the_place_of_a_profiles_workloads(tmp_path: Path) -> N
     assert not profile.publish
     (row, *_) = measure_cell(profile.cells[0])
     assert (row["format"], row["status"]) == ("v1", "skipped")  # it has no headers
-    with pytest.raises(InvalidConfig, match=r"^--workload: orders\.json: a fingerprint is no workload any more"):
+    with pytest.raises(InvalidConfig, match=r"^--workload: no 'orders\.json' in the catalogue"):
         load_profile(sweep, ["orders.json"])
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.measure.kinds import cell_key
-from kfbench.sweep.definition import batch_plan, sweep_file
+from kfbench.sweep.definition import profile as profiles
+from kfbench.sweep.definition import sweep_file
 from kfbench.sweep.definition.filter import filter_profile
 from kfbench.sweep.definition.profile import Profile, load_profile
 from tests.sweep.profiles import BROKER, HEAD, MODEL, Load, block
@@ -126,9 +127,6 @@ BAD = {
     "unknown workload": (block('workload = "nowhere"'), "workload: no 'nowhere'"),
     "unknown workload of the catalogue": (
         block('workloads = ["user-activity", "grid"]'), "workloads: no 'grid' in the catalogue .*user-activity"
-    ),
-    "a fingerprint": (
-        block('workloads = ["orders.json"]'), "workloads: orders.json: a fingerprint is no workload any more: name a "
     ),
     "unknown variant": (
         block('workloads = ["user-activity/rate-7"]'),
@@ -318,6 +316,6 @@ def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
 
 
 def test_a_workload_whose_batches_no_broker_takes_is_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_plan, "MAX_BATCH_BYTES", 1_000_000)
+    monkeypatch.setattr(profiles, "MAX_BATCH_BYTES", 1_000_000)
     with pytest.raises(InvalidConfig, match=r"workloads: large-payload/1mib: .* 1,0\d\d,\d\d\d bytes in v2"):
         load(block('workloads = ["large-payload/1mib"]'))

@@ -246,8 +246,8 @@ class Format(ABC):
     ) -> DecodedMetadata:
         """Decode only offsets, timestamps and lengths.
 
-        In v3 with headers first this decompresses only the metadata. Damage in the payload
-        then goes unseen, and so do control records.
+        In v3 with headers first, only the metadata is decompressed. Then damage in the payload goes unseen, and control
+        records are not recognised.
 
         check_crcs: False computes no checksum and keeps every other check. Kafka's consumers do so with `check.crcs`
         off, and its brokers when they look up offsets by time. A format that has to decode everything (v0, v1,

@@ -75,7 +75,7 @@ def _traits(data, at, magic, kind):
 
 
 @kernel
-def split(data, positions, magics, kind, request_positions, firsts, traits):
+def find_requests(data, positions, magics, kind, request_positions, firsts, traits):
     """Find which entries (batches or messages) belong to which request. Return the problem, and the entry that has it.
 
     The problem is SOUND if there is none.

@@ -14,7 +14,7 @@ from kfbench.kernels.formats.batch_header import APPEND_TAG, NO_TIMESTAMP
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i64, get_u8, load_le64, move, put_i64, put_u8
 from kfbench.kernels.wire import status
-from kfbench.kernels.wire.lengths import get_count, get_length, header_list_bytes, put_header_list
+from kfbench.kernels.wire.lengths import RecordColumns, get_count, get_length, header_list_bytes, put_header_list
 from kfbench.kernels.wire.varint import get_uvarint, put_uvarint, uvarint_bytes
 
 SHARED_TAG, APPEND_TAG_BYTES = layouts.SHARED_HEADERS_TAG, 8
@@ -168,8 +168,11 @@ def same_bytes(one, at, other, start, length):
 @kernel
 def count_shared(columns, bounds, shared):
     """Count the headers (key and value) that all records of a batch begin with. Fill shared, int64[batches]."""
-    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
-    keys, key_starts, values, value_starts = columns[11:]
+    given = RecordColumns(*columns)
+    header_bounds = given.header_bounds
+    key_lengths, value_lengths = given.header_key_lengths, given.header_value_lengths
+    keys, key_starts = given.header_key_data, given.header_key_starts
+    values, value_starts = given.header_value_data, given.header_value_starts
     for b in range(len(bounds) - 1):
         first, end = bounds[b], bounds[b + 1]
         common = header_bounds[first + 1] - header_bounds[first] if first < end else np.int64(0)

@@ -8,6 +8,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i16
+from kfbench.kernels.wire.lengths import RecordColumns
 
 KEY_BYTES, TYPE_AT = layouts.CONTROL_KEY.itemsize, layouts.position(layouts.CONTROL_KEY, "type")
 MARKER_BYTES = layouts.END_TRANSACTION_MARKER.itemsize
@@ -32,13 +33,14 @@ def is_sound(keys, key_start, key_length, values, value_start, value_length):
 @kernel
 def first_broken(columns, bounds, fields):
     """Find the first record in a control batch that is not a control record. Return its number, or -1 without one."""
-    _, _, key_lengths, value_lengths = columns[:4]
-    keys, key_starts, values, value_starts = columns[7:11]
+    given = RecordColumns(*columns)
     for b in range(len(bounds) - 1):
         if fields[b if len(fields) > 1 else 0].is_control:
             for i in range(bounds[b], bounds[b + 1]):
+                key_length, value_length = np.int64(given.key_lengths[i]), np.int64(given.value_lengths[i])
                 if not is_sound(
-                    keys, key_starts[i], np.int64(key_lengths[i]), values, value_starts[i], np.int64(value_lengths[i])
-                ):
+                    given.key_data, given.key_starts[i], key_length,
+                    given.value_data, given.value_starts[i], value_length,
+                ):  # fmt: skip
                     return i
     return -1

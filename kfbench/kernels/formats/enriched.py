@@ -125,7 +125,8 @@ def codec_of(data, at):
 def put_record(out, at, columns, i, row, base, time_tag):
     """Write record i as an enriched message. Return the next position. Other args: as in `legacy.put_record`."""
     timestamps, offsets = columns[:2]
-    keys, key_starts, values, value_starts = columns[7:11]
+    keys, key_starts = columns.key_data, columns.key_starts
+    values, value_starts = columns.value_data, columns.value_starts
     key_length, value_length = np.int64(columns.key_lengths[i]), np.int64(columns.value_lengths[i])
     kind = _control_type(keys, key_starts[i], key_length) if row.is_control else 0
     p = _put_start(out, at, offsets[i] - base, kind, timestamps[i], time_tag, TIME_BYTES if time_tag else 0)

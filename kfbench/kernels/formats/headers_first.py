@@ -24,7 +24,7 @@ from kfbench.kernels.wire.lengths import (
     put_count,
     put_length,
 )
-from kfbench.kernels.wire.sealing import FULL, INT32_MAX, NEVER, Body, followed
+from kfbench.kernels.wire.sealing import FULL, INT32_MAX, NEVER, Body, extend_crc
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
@@ -130,7 +130,7 @@ def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
             for h in range(np.uint64(header_bounds[i] + shared), np.uint64(header_bounds[i + ONE])):
                 at = put_bytes(out, at, header_keys, header_key_starts[h], np.int64(header_key_lengths[h]))
                 at = put_bytes(out, at, header_values, header_value_starts[h], np.int64(header_value_lengths[h]))
-        crc = followed(crc, out, at)
+        crc = extend_crc(crc, out, at)
     return Body(np.int64(at), far, crc)
 
 

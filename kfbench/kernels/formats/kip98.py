@@ -78,7 +78,8 @@ def _put_messages(out, at, columns, first, end, span, crc):
         out, at, columns, first, end, span, crc: as in `rows.put_body`.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
-    keys, key_starts, values, value_starts = columns[7:11]
+    keys, key_starts = columns.key_data, columns.key_starts
+    values, value_starts = columns.value_data, columns.value_starts
     far = np.int64(0)
     for i in range(first, end):
         delta = offsets[i] - span.base_offset
@@ -97,7 +98,7 @@ def _put_messages(out, at, columns, first, end, span, crc):
             at = put_bytes(out, put_uvarint(out, at, np.uint64(key_length)), keys, key_starts[i], key_length)
         at = put_bytes(out, at, values, value_starts[i], value_length)
         far |= delta + 2**31
-        crc = sealing.followed(crc, out, at)
+        crc = sealing.extend_crc(crc, out, at)
     return sealing.Body(np.int64(at), far, crc)
 
 

@@ -78,7 +78,8 @@ def put_record(out, at, columns, i, row, base, magic, inner):
         inner: True if the message goes inside a wrapper.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
-    keys, key_starts, values, value_starts = columns[7:11]
+    keys, key_starts = columns.key_data, columns.key_starts
+    values, value_starts = columns.value_data, columns.value_starts
     append = magic == 1 and row.timestamp_type == 1
     timestamp = row.append_time_ms if append and not inner else timestamps[i]
     # Kafka's builder writes append time and its attribute bit into inner messages. Its broker changes neither.

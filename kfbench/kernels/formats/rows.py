@@ -25,7 +25,7 @@ from kfbench.kernels.wire.lengths import (
     skip_length,
     small_varint_bytes,
 )
-from kfbench.kernels.wire.sealing import FULL, Body, followed
+from kfbench.kernels.wire.sealing import FULL, Body, extend_crc
 from kfbench.kernels.wire.varint import get_varlong, is_shortest, put_uvarint, uvarint_bytes, varint_bytes, zigzag
 
 
@@ -38,7 +38,8 @@ def _put_record(out, at, columns, i, span, attribute_bytes, shared, with_headers
         out, at, span, attribute_bytes, shared, with_headers, unsigned: as in `_put_records`.
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
-    keys, key_starts, values, value_starts = columns[7:11]
+    keys, key_starts = columns.key_data, columns.key_starts
+    values, value_starts = columns.value_data, columns.value_starts
     time_delta = zigzag(timestamps[i] - span.base_time_ms)
     offset_delta = delta_code(offsets[i] - span.base_offset, unsigned)
     key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
@@ -81,7 +82,7 @@ def _put_records(out, at, columns, first, end, span, attribute_bytes, shared, wi
         if at == FULL:
             break
         far |= offsets[i] - span.base_offset + 2**31
-        crc = followed(crc, out, at)
+        crc = extend_crc(crc, out, at)
     return Body(np.int64(at), far, crc)
 
 

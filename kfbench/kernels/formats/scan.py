@@ -124,7 +124,7 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
         stop, target: stop after the first batch whose last offset (AT_OFFSET) or largest timestamp in ms (AT_TIME) is
             at least `target`, or at the end (AT_END).
         from_offset: with AT_TIME, do not stop at batches that end before this offset.
-        rows: HEADER rows (`broker.batch_headers`), filled until they are used up.
+        rows: HEADER rows (`broker.source`), filled until they are used up.
 
     Returns:
         The number of filled rows, the position reached, a `status` or NO_LENGTH, and whether the scan is done. It is

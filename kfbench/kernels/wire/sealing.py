@@ -38,7 +38,7 @@ class Body(NamedTuple):
 
 
 @leaf
-def followed(crc, out, at):
+def extend_crc(crc, out, at):
     """Return the RunningCrc. Update it first if it lacks at least BLOCK bytes of those before `at`."""
     if at - crc.summed >= BLOCK:
         value, summed = crc32c_ahead(crc.value, out, crc.summed, at)

@@ -17,7 +17,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @leaf
-def mixed(bits):
+def mix(bits):
     """Mix the bits of a uint64 by splitmix64's last step (the finaliser). It is a bijection."""
     bits = (bits ^ bits >> BITS_30) * FIRST
     bits = (bits ^ bits >> BITS_27) * SECOND
@@ -27,13 +27,13 @@ def mixed(bits):
 @leaf
 def word(stream, number):
     """Return word `number`, counted from 0, of the splitmix64 sequence that starts at `stream`, uint64."""
-    return mixed(stream + (np.uint64(number) + ONE) * STEP)
+    return mix(stream + (np.uint64(number) + ONE) * STEP)
 
 
 @leaf
 def stream_of(seed, purpose):
     """Return the first state (uint64) of the stream for a seed and a purpose, both from 0 to 2**63 - 1."""
-    return word(mixed(np.uint64(seed)), purpose)
+    return word(mix(np.uint64(seed)), purpose)
 
 
 @leaf

@@ -12,7 +12,7 @@ import numpy as np
 
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_u8, leading_zeros, move32, put_i64, put_u8
-from kfbench.kernels.workload.draws import mixed, stream_of, word
+from kfbench.kernels.workload.draws import mix, stream_of, word
 
 (
     CHARACTERS, RAW, ZEROS, WORDS, INT, LOW, DRIFT, COUNT, ID, TEXT, ISO, CLF, SECONDS, MILLIS, END,
@@ -105,7 +105,7 @@ def _run(op, number):
 @leaf
 def _one_of(op, state):
     """Choose one of the `op.of` values of a slot at random, low ones more often. Return its number, uint64 from 0."""
-    drawn = mixed(state ^ op.pick)
+    drawn = mix(state ^ op.pick)
     # Octaves of 1, 2, 4 … numbers are equally likely. So the k-th number is about 1/k as likely as the first.
     octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
     chosen = (ONE << octave) - ONE
@@ -136,7 +136,7 @@ def number_of(op, streams, states, number, key):
         value = (key if op.by_key else _run(op, number)) * op.step + op.low
         if op.step == 1:
             return value
-        drawn = mixed(state_of(op, streams, states, number)) >> BITS_32
+        drawn = mix(state_of(op, streams, states, number)) >> BITS_32
         return value + np.int64(drawn * np.uint64(op.step) >> BITS_32)
     if op.kind == DRIFT:
         origin = (states[1] if op.by_key else streams[0]) ^ op.channel
@@ -144,9 +144,9 @@ def number_of(op, streams, states, number, key):
         along = np.uint64(place & 63)
         share = (word(origin, place >> 6) >> BITS_32) * (SIXTY_FOUR - along)
         share = share + (word(origin, (place >> 6) + 1) >> BITS_32) * along >> BITS_6
-        share = share * FIFTEEN + (mixed(states[0] ^ op.channel) >> BITS_32) >> BITS_4
+        share = share * FIFTEEN + (mix(states[0] ^ op.channel) >> BITS_32) >> BITS_4
         return op.low + np.int64(share * np.uint64(op.span) >> BITS_32)
-    drawn = mixed(state_of(op, streams, states, number))
+    drawn = mix(state_of(op, streams, states, number))
     if op.kind == LOW:
         drawn >>= BITS_32
         drawn = (drawn * drawn >> BITS_32) * drawn >> BITS_32
@@ -173,11 +173,11 @@ def _draw(slot, streams, states, numbers, keys, known, drawn):
     """
     if slot.of == 0 and not slot.by_key and slot.every == 1:
         for i in range(len(drawn)):
-            drawn[i] = mixed(states[i] ^ slot.channel)
+            drawn[i] = mix(states[i] ^ slot.channel)
     elif 0 < slot.of <= len(known):  # compute each value once
         base = streams[1] if slot.by_key else streams[0]
         for k in range(slot.of):
-            known[k] = mixed(word(base, k) ^ slot.channel)
+            known[k] = mix(word(base, k) ^ slot.channel)
         for i in range(len(drawn)):
             state = word(base, keys[i]) if slot.by_key else states[i]
             if slot.every != 1:
@@ -186,7 +186,7 @@ def _draw(slot, streams, states, numbers, keys, known, drawn):
     else:
         for i in range(len(drawn)):
             own = states[i], word(streams[1], keys[i])
-            drawn[i] = mixed(state_of(slot, streams, own, numbers[i]))
+            drawn[i] = mix(state_of(slot, streams, own, numbers[i]))
 
 
 @leaf
@@ -291,7 +291,7 @@ def _put_drawn(out, at, width, op, text, words, picks, state):
     if op.kind == CHARACTERS:
         _put_characters(out, at, width, op, text, state)
     elif op.kind == WORDS:
-        chosen = words[op.at + picks[op.picks * 256 + np.int64(mixed(state) >> BITS_56)]]
+        chosen = words[op.at + picks[op.picks * 256 + np.int64(mix(state) >> BITS_56)]]
         width = np.int64(chosen.length)
         _copied(out, at, text, chosen.at, width)
     else:
@@ -393,10 +393,10 @@ def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_m
             elif kind == TEXT:
                 state = state_of(op, streams, states, number)
                 if not op.elastic:
-                    width = op.low + np.int64((mixed(state) >> BITS_32) * np.uint64(op.span) >> BITS_32)
+                    width = op.low + np.int64((mix(state) >> BITS_32) * np.uint64(op.span) >> BITS_32)
                 _put_text(out, at, at + width, op, text, words, picks, state)
             else:
-                ms, drawn = times_ms[i], mixed(state_of(op, streams, states, number))
+                ms, drawn = times_ms[i], mix(state_of(op, streams, states, number))
                 ms = min(max(ms - np.int64((drawn & LOW_32) * np.uint64(op.span) >> BITS_32), 0), LAST_MS)
                 if kind <= CLF:
                     if ms // 86_400_000 != known_day:

@@ -47,17 +47,19 @@ def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[CheckOutcom
         folder: the folder with the vector's files.
         entry: the vector's entry in the folder's index.json.
     """
-    name = str(entry["name"])
+    subject = str(entry["name"])
     try:
-        vector = read_vector(folder, name)
+        vector = read_vector(folder, subject)
     except InvalidConfig as error:
-        yield CheckOutcome(check="sha256", format="–", subject=name, problem=f"{error}")
+        yield CheckOutcome(check="sha256", format="–", subject=subject, problem=f"{error}")
         return
     data, sidecar = vector
-    formats = _format_names(vector)
+    magics = {batch["magic"] for batch in sidecar["batches"]} or set(data[MAGIC_AT : MAGIC_AT + 1])
+    names = [BY_MAGIC[magic].name if magic in BY_MAGIC else f"magic {magic}" for magic in sorted(magics)]
+    formats = "+".join(names) or "empty"
 
     def outcome(check: str, problem: str | None) -> CheckOutcome:
-        return CheckOutcome(check=check, format=formats, subject=name, problem=problem or "")
+        return CheckOutcome(check=check, format=formats, subject=subject, problem=problem or "")
 
     digest = hashlib.sha256(data).hexdigest()
     wrong = next((wanted for wanted in (entry["sha256"], sidecar["sha256"]) if wanted != digest), None)
@@ -77,12 +79,6 @@ def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[CheckOutcom
     yield outcome("checksums", wrong_checksum(data))
     if difference is None:  # else the JSON file does not describe these bytes
         yield outcome(*_check_rewriting(log, vector, is_made_by_hand=entry["category"] in MADE_BY_HAND))
-
-
-def _format_names(vector: GoldenVector) -> str:
-    magics = {batch["magic"] for batch in vector.sidecar["batches"]} or set(vector.data[MAGIC_AT : MAGIC_AT + 1])
-    names = [BY_MAGIC[magic].name if magic in BY_MAGIC else f"magic {magic}" for magic in sorted(magics)]
-    return "+".join(names) or "empty"
 
 
 def _check_rewriting(log: DecodedLog, vector: GoldenVector, *, is_made_by_hand: bool) -> tuple[str, str | None]:

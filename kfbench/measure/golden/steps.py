@@ -72,7 +72,7 @@ def filter_options(step: Step, source: bytes) -> dict[str, Any]:
     }
 
 
-def _appended(source: bytes, step: Step) -> Remade:
+def _append(source: bytes, step: Step) -> Remade:
     made = append(source, None, **append_options(step))
     counts = {
         "maxTimestampMs": int(made.max_timestamp_ms[0]),
@@ -83,12 +83,12 @@ def _appended(source: bytes, step: Step) -> Remade:
     return Remade(data=made.data.tobytes(), counts=counts)
 
 
-def _converted(source: bytes, step: Step) -> Remade:
+def _convert(source: bytes, step: Step) -> Remade:
     made = convert(source, **convert_options(step))
     return Remade(data=made.data.tobytes(), counts={"numRecordsConverted": made.converted_records})
 
 
-def _compacted(source: bytes, step: Step) -> Remade:
+def _compact(source: bytes, step: Step) -> Remade:
     return Remade(data=filtered(source, **filter_options(step, source)).data.tobytes(), counts={})
 
 
@@ -101,9 +101,9 @@ class Regeneration(NamedTuple):
 
 # The category of a vector -> how its broker step is repeated.
 REMADE: Final[Mapping[str, Regeneration]] = {
-    "validate": Regeneration("appended", _appended),
-    "downconvert": Regeneration("converted", _converted),
-    "compaction": Regeneration("compacted", _compacted),
+    "validate": Regeneration("appended", _append),
+    "downconvert": Regeneration("converted", _convert),
+    "compaction": Regeneration("compacted", _compact),
 }
 
 # Vectors on which kfbench differs from Kafka on purpose, and the reasons. Not listed: vectors on which Kafka's broker

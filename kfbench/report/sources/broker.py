@@ -7,10 +7,11 @@ from typing import Final
 
 import pandas as pd
 
+from kfbench.measure.cpu import Interval
 from kfbench.present.arms import StoredArm, middle_95, time_ratio
 from kfbench.present.names import GRID
 from kfbench.present.rows import Rows, Runs
-from kfbench.present.table import Band, Interval, listed
+from kfbench.present.table import Band, listed
 from kfbench.report.sources.noise import to_itself
 
 APPEND: Final = "append"

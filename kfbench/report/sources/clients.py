@@ -14,7 +14,7 @@ from scipy.special import bdtr
 
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import CONFIDENCE, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, Interval, paired_ratio
 from kfbench.present.names import codec_words
 from kfbench.present.rows import Runs
 from kfbench.present.stored_times import (
@@ -30,7 +30,6 @@ from kfbench.present.stored_times import (
     jmh_runs,
     load_peers,
 )
-from kfbench.present.table import Interval
 
 
 def peers(_: Runs) -> pd.DataFrame:
@@ -135,7 +134,7 @@ def _opinions(run: JmhRun) -> Iterator[dict[str, Any]]:
         own, kafka = (java_ratio(row, java[operation, codec, records, each]) for each in (OWN, BASE_FORMAT))
         times = [ours[OUR_OPERATIONS[operation], codec, records, each] for each in (name, BASE_FORMAT)]
         ns, base_ns = (np.array(each.cpu_ns) / each.records_per_sample for each in times)
-        ratio = Interval(**paired_ratio(ns, base_ns)._asdict())
+        ratio = paired_ratio(ns, base_ns)
         is_noisy = (own.high - own.low) / 2 > NOISY * own.median
         yield {
             "operation": operation,

@@ -8,13 +8,14 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.callgrind import estimated_cycles
+from kfbench.measure.cpu import Interval
 from kfbench.measure.instructions import per_record
 from kfbench.measure.kinds.cpu import READINGS
 from kfbench.measure.paths import PATHS
 from kfbench.present.arms import keys, middle_95, ties
 from kfbench.present.names import GRID
 from kfbench.present.rows import Rows, Runs
-from kfbench.present.table import Band, Interval
+from kfbench.present.table import Band
 from kfbench.report.sources.noise import to_base, to_itself
 
 PROFILE: Final = "instructions"

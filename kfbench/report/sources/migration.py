@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from kfbench.errors import IllegalCombination, InvalidConfig
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import Interval, paired_ratio
 from kfbench.migration import bills, plans
 from kfbench.migration.bills import BreakEven, Cost, Costs
 from kfbench.migration.plans import Operation, Plan
 from kfbench.money import Prices, Traffic
 from kfbench.present.arms import StoredArm
 from kfbench.present.rows import Runs
-from kfbench.present.table import Interval, number
+from kfbench.present.table import number
 from kfbench.report.sources.broker import APPEND, CONVERSION, BrokerArms
 
 TRAFFIC: Final = Traffic()

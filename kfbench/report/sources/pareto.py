@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, Interval
 from kfbench.present.names import GRID, in_order, lacking
 from kfbench.present.rows import Rows, Runs, at_reference
-from kfbench.present.table import Band, Interval, listed
+from kfbench.present.table import Band, listed
 from kfbench.report.sources.noise import RESIDENT, band_of
 
 BATCH_SIZES: Final = (1, 100)

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, Interval
 from kfbench.present.arms import StoredArm, time_ratio
 from kfbench.present.names import HEADERS_FIRST, MAIN, in_order, lacking
 from kfbench.present.rows import NULL, Rows, Runs
-from kfbench.present.table import Interval, listed
+from kfbench.present.table import listed
 from kfbench.report.sources.noise import RESIDENT
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE

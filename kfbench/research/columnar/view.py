@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, Interval
 from kfbench.measure.kinds.cpu import READINGS
 from kfbench.present.arms import middle_95, ties
 from kfbench.present.names import HEADERS_FIRST, NEW, batch_words
 from kfbench.present.rows import AA, Rows, Runs
-from kfbench.present.table import Band, Interval
+from kfbench.present.table import Band
 from kfbench.report.view_packages import ViewPackage
 
 NAME: Final = "columnar"

@@ -53,9 +53,9 @@ def train(
     from kfbench.inspection.output import dictionary_line
     from kfbench.inspection.segment import dictionary_values
     from kfbench.log.dictionaries import dictionary_file
+    from kfbench.research.dictionaries.newest import newest_records
     from kfbench.sources import find
     from kfbench.sources.log import stream_of
-    from kfbench.sources.newest import newest_records
 
     check_names("--format", [format_name], [name for name, each in FORMATS.items() if each.capabilities.dictionaries])
     table.check()

@@ -25,9 +25,9 @@ from kfbench.measure.verify import verify_records
 def split_topic(bounds: Int64, share: float, parts: int) -> Int64:
     """Divide a topic's batches at about this share of its records, and the rest into parts of about as many batches.
 
-    Dictionaries see the records before the split, measurements those behind it. Return the batch boundaries of the
-    parts, int64[parts + 1]. bounds: int64[batches + 1], the record boundaries of the batches. Raises
-    IllegalCombination for too few batches.
+    Dictionaries are trained on the records before the split, and measured on those after it. Return the first batch of
+    each part, and the end: int64[parts + 1]. bounds: int64[batches + 1], the first record of each batch, and the end.
+    Raises IllegalCombination for too few batches.
     """
     batches = len(bounds) - 1
     first = int(np.searchsorted(bounds, share * bounds[-1]))
@@ -37,7 +37,7 @@ def split_topic(bounds: Int64, share: float, parts: int) -> Int64:
     return cuts
 
 
-class Made(NamedTuple):
+class MadeDictionary(NamedTuple):
     """A dictionary, and the columns of the result table about how it was made."""
 
     dictionary: Dictionary
@@ -52,14 +52,14 @@ def trainer(size_bytes: int) -> Maker:
     return partial(Dictionary.train, size_bytes=size_bytes, number=1)
 
 
-def make_dictionary(source: EncodeInput, fmt: Format, first: int, training_batch: int, make: Maker) -> Made:
+def make_dictionary(source: EncodeInput, fmt: Format, first: int, training_batch: int, make: Maker) -> MadeDictionary:
     """Make a dictionary of the records before batch `first`. Raises InvalidDictionary."""
     records = int(source.bounds[first])
     taken = samples(source.records.part(0, records), fmt, training_batch)
     began_ns = time.thread_time_ns()
     dictionary = make(taken)
     times: Row = {} if dictionary.is_raw else {"training_ns": time.thread_time_ns() - began_ns}
-    return Made(
+    return MadeDictionary(
         dictionary,
         times
         | {

@@ -26,13 +26,13 @@ _ARMS: Final = {
 NAMES: Final = tuple(_ARMS)
 
 
-class _Imported(NamedTuple):
+class _RivalImports(NamedTuple):
     found: Mapping[str, Rival]
     missing: Mapping[str, str]
 
 
 @cache
-def _imported() -> _Imported:
+def _import_rivals() -> _RivalImports:
     found, missing = dict[str, Rival](), dict[str, str]()
     for name, place in _ARMS.items():
         module, class_name = place.split(".")
@@ -40,17 +40,17 @@ def _imported() -> _Imported:
             found[name] = getattr(import_module(f"kfbench.research.rivals.{module}"), class_name)()
         except Exception as error:  # a library may fail in any way at its import
             missing[name] = f"{type(error).__name__}: {error}"
-    return _Imported(MappingProxyType(found), MappingProxyType(missing))
+    return _RivalImports(MappingProxyType(found), MappingProxyType(missing))
 
 
 def rivals() -> Mapping[str, Rival]:
     """Return the arms whose library is installed, by name. The first call imports the libraries."""
-    return _imported().found
+    return _import_rivals().found
 
 
 def missing() -> Mapping[str, str]:
     """Return, per arm that cannot be measured here, the error of its library's import."""
-    return _imported().missing
+    return _import_rivals().missing
 
 
 __all__ = ["NAMES", "Rival", "missing", "rivals"]

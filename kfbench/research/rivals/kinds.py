@@ -134,13 +134,19 @@ class RivalSizes(_Rivals):
     meanings = _NAMES | {"arm": _SETTING}
 
     def rows(self, cell: Cell) -> Iterator[Row]:
-        """Measure the sizes of opaque payload: each rival, and Kafka's formats on the same records."""
+        """Yield the size of the cell's records in each rival and in each of Kafka's formats.
+
+        Rivals store keys and values as bytes, whatever is in them.
+        """
         for name in cell.formats:
             yield _with_codec(cell, self._row(cell, name))
 
     def _row(self, cell: Cell, name: str) -> Row:
         if name in FORMATS:
-            return _format_row_in_child(cell, name)
+            try:
+                return call_in_child(_size_row, cell, name)
+            except LibraryEnded:  # an earlier call of a library ended the child, so a new one measures
+                return call_in_child(_size_row, cell, name)
         if name in missing():
             return skipped(name, missing()[name])
         rival = rivals()[name]
@@ -151,14 +157,6 @@ class RivalSizes(_Rivals):
 
     def estimate_s(self, cell: Cell) -> float:
         return _CELL_S + len(cell.formats) * (cell.batches * _BATCH_S + cell.records * _RECORD_S)
-
-
-def _format_row_in_child(cell: Cell, name: str) -> Row:
-    """Measure a format of Kafka's. If the child ends, an earlier call of a library did it, so a new child measures."""
-    try:
-        return call_in_child(_size_row, cell, name)
-    except LibraryEnded:
-        return call_in_child(_size_row, cell, name)
 
 
 def _size_row(cell: Cell, name: str) -> Row:

@@ -209,7 +209,7 @@ def _rival_call(
     return lambda: seal(encode(), batch.header)
 
 
-class _Part(NamedTuple):
+class _PartLog(NamedTuple):
     """The batches of one call of a format: records, bytes, and the index of the record to fetch in each batch."""
 
     source: EncodeInput
@@ -221,10 +221,10 @@ class _Part(NamedTuple):
 def _format_calls(fmt: Format, operation: RivalOperation, way: str, given: RivalInput) -> _Calls:
     log, whole = given.logs[fmt.name], given.source
     numbers, ends = np.array(given.indices, np.int64), log.positions
-    parts = [_Part(whole, log.data, ends, numbers)]
+    parts = [_PartLog(whole, log.data, ends, numbers)]
     if way == EACH:
         parts = [
-            _Part(
+            _PartLog(
                 whole.between(b, b + 1),
                 log.data[ends[b] : ends[b + 1]],
                 ends[b : b + 2] - ends[b],
@@ -269,7 +269,7 @@ def _format_calls(fmt: Format, operation: RivalOperation, way: str, given: Rival
     return _Calls([partial(fetch, fmt, part) for part in parts], check_fetched)
 
 
-def _needs_decode(fmt: Format, part: _Part) -> bool:
+def _needs_decode(fmt: Format, part: _PartLog) -> bool:
     """Return True if the format cannot read single records of these batches."""
     if part.source.records.shapes.has_headers:  # `fetch` would leave them out, and rivals return them
         return True
@@ -287,11 +287,11 @@ def _payload(records: Records, rows: Sequence[int]) -> Payload:
     return [(records.key(i), records.value(i), records.headers(i)) for i in rows]
 
 
-def _fetch(fmt: Format, part: _Part) -> Payload:
+def _fetch(fmt: Format, part: _PartLog) -> Payload:
     return _payload(fmt.fetch(part.data, part.positions, part.indices), range(len(part.indices)))
 
 
-def _decode_and_fetch(fmt: Format, part: _Part) -> Payload:
+def _decode_and_fetch(fmt: Format, part: _PartLog) -> Payload:
     log = fmt.decode(part.data)
     return _payload(log.records, (log.bounds[:-1] + part.indices).tolist())
 

@@ -71,9 +71,12 @@ class Parquet(Rival):
 
 
 class _ParquetChoice(NamedTuple):
-    """A setting. dictionaries: the byte strings with dictionaries. encodings: those of the others, as (path, name).
+    """A way to write a Parquet file.
 
-    is_whole: the codec compresses the file (pages 1.0), not each page (pages 2.0).
+    Args:
+        dictionaries: the paths of the columns with dictionaries.
+        encodings: path and encoding of each other column.
+        is_whole: True if the codec compresses the file (data pages 1.0), not each page (2.0).
     """
 
     dictionaries: tuple[str, ...]

@@ -34,8 +34,10 @@ def check_grid(where: str, grid: Grid, file: SweepFile) -> list[CodecLevel]:
 
     where: the file and the block, for messages. file: the block's file, for settings that it does not have.
     """
-    for problem in _unknown_kinds(grid):
-        raise InvalidConfig(f"{where}: {problem}")
+    if not grid.measure:
+        raise InvalidConfig(f"{where}: measure: empty")
+    if unknown := [name for name in grid.measure if name not in KINDS]:
+        raise InvalidConfig(f"{where}: measure: {_unknown('kind', unknown[0], KINDS)}")
     kinds = [KINDS[name] for name in dict.fromkeys(grid.measure)]
     of_kinds = (problem for kind in kinds for problem in kind.problems(grid, settings_of(kind, grid, file)))
     problems = _format_problems(grid, kinds), _path_problems(grid, kinds), of_kinds, _workload_problems(grid)
@@ -51,12 +53,6 @@ def check_grid(where: str, grid: Grid, file: SweepFile) -> list[CodecLevel]:
     if cells > MAX_CELLS:
         raise InvalidConfig(f"{where}: axes: {cells:,} cells, but a block may have {MAX_CELLS:,}: use fewer levels")
     return codecs
-
-
-def _unknown_kinds(grid: Grid) -> Iterator[str]:
-    if not grid.measure:
-        yield "measure: empty"
-    yield from (f"measure: {_unknown('kind', name, KINDS)}" for name in grid.measure if name not in KINDS)
 
 
 def _unknown(what: str, name: str, known: Iterable[str], where: str = "") -> str:
@@ -169,11 +165,6 @@ def named_workloads(where: str, patterns: Iterable[str]) -> list[NamedWorkload |
             matching |= dict.fromkeys(topics)
             if topics:
                 continue
-        if not named and pattern.endswith(".json"):
-            raise InvalidConfig(
-                f"{where}: {pattern}: a fingerprint is no workload any more: "
-                "name a workload that is like its topic (kfbench workloads)"
-            )
         if not named:
             raise InvalidConfig(f"{where}: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
         if variant:

@@ -23,8 +23,7 @@ from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.kinds import kind_of
 from kfbench.measure.kinds.base import encode_input, illegal
 from kfbench.measure.verify import CheckOutcome, Unverified, verify_breakdown, verify_records, verify_size
-from kfbench.sweep.definition.batch_plan import whole_batches
-from kfbench.sweep.definition.profile import Profile
+from kfbench.sweep.definition.profile import Profile, whole_batches
 
 RECORDS_PER_CELL: Final = 1_024
 CHECKS: Final = {
@@ -54,11 +53,8 @@ class CheckResults:
     failures: list[CheckOutcome] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
-    def add(self, outcome: CheckOutcome | str) -> None:
-        """Count the outcome of one check. A string counts a skipped cell of the format with this name."""
-        if isinstance(outcome, str):
-            self.skipped[outcome] += 1
-        elif outcome.problem:
+    def add(self, outcome: CheckOutcome) -> None:
+        if outcome.problem:
             self.failures.append(outcome)
         else:
             self.passed[outcome.format, outcome.check] += 1
@@ -158,7 +154,7 @@ def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = lambda i
     plain: set[tuple[str, str]] = set()
     for cell in track(cells, f"cells of {profile.name}"):
         records += cell.records
-        for found in _check_cell(cell, plain):
+        for found in _check_cell(cell, plain, sweep_results.skipped):
             sweep_results.add(found)
     return Verification(
         profile=profile.name,
@@ -188,23 +184,22 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
     return list(found.values())
 
 
-def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[CheckOutcome | str]:
+def _check_cell(cell: Cell, plain: set[tuple[str, str]], skipped: Counter[str]) -> Iterator[CheckOutcome]:
     """Check a cell in each of its formats, and yield the outcome of each check.
 
-    For a format that does not support the cell, yield the name of the format instead.
-
-    plain: pairs of cell id and format that were checked without a codec. This function adds pairs to it.
+    plain: pairs of cell id and format that were checked without a codec. skipped: the number of cells that a format
+    does not support. This function adds to both.
     """
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     source = encode_input(cell, sample)
     for name in cell.formats:
         if illegal(name, sample, cell.codec):
-            yield name
+            skipped[name] += 1
             continue
         is_first = (cell.cell_id, name) not in plain
         promises = _promises(FORMATS[name], replace(source, codec="none", level=None)) if is_first else {}
         if cell.codec != "none":
-            promises[cell.codec] = partial(_verify_round_trip, FORMATS[name], source)
+            promises[cell.codec] = _promises(FORMATS[name], source)["round trip"]
         plain.add((cell.cell_id, name))
         for check, verify_promise in promises.items():
             problem = ""
@@ -218,7 +213,7 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[CheckOutcom
 
 
 def _promises(fmt: Format, source: EncodeInput) -> dict[str, Callable[[], None]]:
-    """Return the checks of a format without compression, by name. A check raises an error if it fails."""
+    """Return the checks of a format by name; those but the last need records without a codec. A failed check raises."""
     log = cache(partial(source.encode, fmt))
     parts = partial(fmt.breakdown, source.records, source.bounds, source.batch_fields)
     return {
@@ -226,7 +221,3 @@ def _promises(fmt: Format, source: EncodeInput) -> dict[str, Callable[[], None]]
         "breakdown": lambda: verify_breakdown(fmt, parts(), source.records, log()),
         "round trip": lambda: verify_records(fmt, source, log()),
     }
-
-
-def _verify_round_trip(fmt: Format, source: EncodeInput) -> None:
-    verify_records(fmt, source, source.encode(fmt))

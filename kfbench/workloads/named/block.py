@@ -92,9 +92,10 @@ class Generator(NamedTuple):
 
 
 def generators(model: WorkloadModel, column: Column) -> list[Generator]:
-    """Return the generators of keys or values: first that of plain records, then those of other kinds.
+    """Return the generators of one column, keys or values: first that of plain records, then those of other kinds.
 
-    Values depend on keys. So kinds share a generator of values only if both tables are the same.
+    A value depends on its record's key. So two kinds share a generator only if they have the same table of keys and the
+    same table of this column.
     """
     main, found = model.parts[PLAIN], list[Generator]()
     for kind, pair in enumerate(model.parts):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int32, read_only
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import templates as kernels
+from kfbench.text import cut
 
 MAX_WIDTH: Final = 1 << 20
 MAX_NUMBER: Final = 1 << 62
@@ -77,7 +78,7 @@ def channel_of(name: str) -> int:
 
 
 def shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")
+    return repr(cut(text, 40))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,132 +30,112 @@ from tests.research.columnar.batches import (
 from tests.strategies import NOW_MS
 
 PAYLOAD = columnar.payload_section(messages())
+GZIPPED = gzip.compress(PAYLOAD)
 MARKER = (b"\0\0\0\1", bytes(6))
+# Header values whose template stores hexadecimal digits in half a byte each. The half behind the fifth is not 0.
+DIGITS = [
+    Message(offset=i, timestamp_ms=NOW_MS, value=b"", headers=(("h", b"%x" % digit),))
+    for i, digit in enumerate([1, 2, 3, 10, 11])
+]
+DAMAGED_DIGITS = b"h\x12\x3a\xb1"
 
 
-class TestNotChecked:
-    """Damage inside a compressed payload.
+def control(key: bytes, value: bytes, codec: str) -> bytes:
+    """Return a control batch of one record, which has other contents than such records have."""
+    sound = [Message(offset=0, timestamp_ms=NOW_MS, key=b"0123"[: len(key)], value=b"012345"[: len(value)])]
+    payload = key + value if codec == "none" else gzip.compress(key + value)
+    batch = bytearray(columnar.batch(sound, Fields(), codec, payload))
+    batch[22] |= columnar.CONTROL
+    return sealed(bytes(batch))
 
-    `append` does not decompress, so the batch is stored and only readers find the damage.
+
+CONTROLS = ((b"\0\0", MARKER[1]), (MARKER[0], b"\0"), (b"\xff\xff\0\1", MARKER[1]))
+SMALL = Limits(batch_bytes=10**5, log_expansion=1)
+# A batch whose payload is damaged, what a reader says of it, and the limits of both.
+STORED: dict[str, tuple[bytes, str, Limits | None]] = {
+    **{codec: (with_payload(b"\xfe no codec has made this \xfe", codec), "decompress", None) for codec in CODECS},
+    "a payload that is too short": (with_payload(gzip.compress(PAYLOAD[:-1]), "gzip"), "payload: ", None),
+    "too long": (with_payload(gzip.compress(PAYLOAD + b"\0"), "gzip"), "grows past the limit of", None),
+    "a size in the codec's frame": (
+        with_payload(GZIPPED[:-4] + struct.pack("<I", len(PAYLOAD) + 1), "gzip"), "decompress", None,
+    ),
+    "padding of digits": (columnar.batch(DIGITS, Fields(), "gzip", gzip.compress(DAMAGED_DIGITS)), "padding: ", None),
+    "past every limit": (with_payload(gzip.compress(bytes(10**6)), "gzip"), "limit", SMALL),
+    **{f"control {codec} {i}": (control(*each, codec), "control record", None)
+       for codec in ("none", "gzip") for i, each in enumerate(CONTROLS)},
+}  # fmt: skip
+OPAQUE = with_payload(b"\xfe" * 30, "zstd")  # no reader can decompress it, so append has not
+
+
+def ored(at: int, bits: int) -> bytes:
+    broken = bytearray(OPAQUE)
+    broken[at] |= bits
+    return sealed(bytes(broken))
+
+
+KEYLESS = [Message(offset=i, timestamp_ms=NOW_MS, key=None if i == 3 else b"k", value=b"v") for i in range(5)]
+WHOLE = bytes(encoded(producer_id=7, producer_epoch=1, base_sequence=3))
+# Damage that append sees: the batch, options of append, what the refusal says, and its error.
+REFUSED: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
+    **{f"a plain payload of {len(wrong)} bytes": (with_payload(wrong), {}, "payload: ", "INVALID_RECORD")
+       for wrong in (PAYLOAD[:-1], PAYLOAD + b"\0", b"")},
+    "padding of digits": (columnar.batch(DIGITS, Fields(), "none", DAMAGED_DIGITS), {}, "padding: ", "INVALID_RECORD"),
+    "control records of clients": (
+        control(*CONTROLS[0], "none"), {"origin": "client"}, "clients are not allowed", "INVALID_RECORD",
+    ),
+    "times too far off": (
+        OPAQUE, {"now_ms": ANCHOR_MS, "before_max_ms": 3}, f"timestamp {NOW_MS} of record 0 is out of range",
+        "INVALID_TIMESTAMP",
+    ),
+    "no key": (
+        columnar.batch(KEYLESS, Fields(), "zstd", b"\xfe" * 30), {"compacted": True}, "without key: record 3",
+        "INVALID_RECORD",
+    ),
+    "a column": (ored(COUNT_AT + 1, 0xFF), {}, "column", "INVALID_RECORD"),
+    "the count": (ored(COUNT_AT, 0x80), {}, "count|column|offset range|batch header", "INVALID_RECORD"),
+    "8 bytes of columns as a timestamp": (ored(ATTRIBUTES_AT, 0x80), {}, "column", "INVALID_RECORD"),
+    # Other rules are not checked, because the fields would be read from the next batch.
+    **{f"cut at {end}": (sealed(WHOLE[:end]), {}, "a varint runs past the batch", "INVALID_RECORD")
+       for end in range(COUNT_AT + 1, COUNT_AT + 15)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("batch", "promise", "limits"), STORED.values(), ids=STORED)
+def test_damage_inside_a_payload_is_stored_and_found_by_readers(
+    batch: bytes, promise: str, limits: Limits | None
+) -> None:
+    done = append(batch, base_offset=7, limits=limits, origin="coordinator")
+    assert (done.work.in_place, done.work.decompressed_bytes) == (1, 0)
+    assert bytes(done.data)[21:] == batch[21:]
+    with pytest.raises(CorruptLog, match=promise):
+        COLUMNAR.decode(done.data, limits=limits)
+
+
+@pytest.mark.parametrize(("batch", "options", "promise", "error"), REFUSED.values(), ids=REFUSED)
+def test_damage_outside_of_a_codec_is_refused(batch: bytes, options: dict[str, Any], promise: str, error: str) -> None:
+    log = np.frombuffer(batch, np.uint8).copy()
+    with pytest.raises(Refused, match=promise) as refusal:
+        append(log, in_place=True, **options)
+    assert (refusal.value.error, log.tobytes()) == (error, batch)
+
+
+def test_times_and_keys_within_the_rules() -> None:
+    append(OPAQUE, now_ms=ANCHOR_MS, before_max_ms=4)
+    assert append(columnar.batch(KEYLESS, Fields(), "zstd", b"\xfe" * 30)).work.in_place == 1
+    assert columnar.payload_section(DIGITS) == DAMAGED_DIGITS[:-1] + b"\xb0"
+
+
+def test_a_batch_that_claims_more_records_than_a_log_may_hold() -> None:
+    """A batch of fewer than 34 bytes holds 1,000 records without bytes.
+
+    The refusal is CorruptLog, because Kafka has no error code for it.
     """
-
-    def check(self, batch: bytes, promise: str, limits: Limits | None = None, **options: Any) -> None:
-        done = append(batch, base_offset=7, limits=limits, **options)
-        assert (done.work.in_place, done.work.decompressed_bytes) == (1, 0)
-        assert bytes(done.data)[21:] == batch[21:]
-        with pytest.raises(CorruptLog, match=promise):
-            COLUMNAR.decode(done.data, limits=limits)
-
-    @pytest.mark.parametrize("codec", CODECS)
-    def test_a_payload_that_cannot_be_decompressed(self, codec: str) -> None:
-        self.check(with_payload(b"\xfe no codec has made this \xfe", codec), "decompress")
-
-    @pytest.mark.parametrize("wrong", [PAYLOAD[:-1], PAYLOAD + b"\0"], ids=["short", "long"])
-    def test_a_payload_of_another_size_under_a_codec(self, wrong: bytes) -> None:
-        self.check(with_payload(gzip.compress(wrong), "gzip"), r"payload: |grows past the limit of")
-
-    @pytest.mark.parametrize("wrong", [PAYLOAD[:-1], PAYLOAD + b"\0", b""], ids=["short", "long", "none"])
-    def test_plain_it_is_refused(self, wrong: bytes) -> None:
-        with pytest.raises(Refused, match="payload: ") as refusal:
-            append(with_payload(wrong))
-        assert refusal.value.error == "INVALID_RECORD"
-
-    def test_a_size_in_the_codecs_frame(self) -> None:
-        packed = gzip.compress(PAYLOAD)
-        self.check(with_payload(packed[:-4] + struct.pack("<I", len(PAYLOAD) + 1), "gzip"), "decompress")
-
-    def test_a_nibble_behind_the_last_digit(self) -> None:
-        """The last half-byte (padding) of a hex template is not 0.
-
-        `append` refuses it in a plain payload and does not see it in a compressed one.
-        """
-        digits = [
-            Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"", headers=(("h", b"%x" % digit),))
-            for i, digit in enumerate([1, 2, 3, 10, 11])
-        ]
-        payload = columnar.payload_section(digits)
-        assert payload == b"h\x12\x3a\xb0"  # four hexadecimal digits in half a byte each, then the fifth and padding
-        damaged = payload[:-1] + b"\xb1"
-        with pytest.raises(Refused, match="padding: ") as refusal:
-            append(columnar.batch(digits, Fields(), "none", damaged))
-        assert refusal.value.error == "INVALID_RECORD"
-        self.check(columnar.batch(digits, Fields(), "gzip", gzip.compress(damaged)), "padding: ")
-
-    def test_a_payload_that_grows_past_every_limit(self) -> None:
-        bomb = with_payload(gzip.compress(bytes(10**6)), "gzip")
-        self.check(bomb, "limit", limits=Limits(batch_bytes=10**5, log_expansion=1))
-
-    @pytest.mark.parametrize("codec", ["none", "gzip"])
-    def test_contents_of_control_records(self, codec: str) -> None:
-        for key, value in ((b"\0\0", MARKER[1]), (MARKER[0], b"\0"), (b"\xff\xff\0\1", MARKER[1])):
-            sound = [Message(offset=0, timestamp_ms=NOW_MS, key=b"0123"[: len(key)], value=b"012345"[: len(value)])]
-            payload = key + value if codec == "none" else gzip.compress(key + value)
-            batch = bytearray(columnar.batch(sound, Fields(), codec, payload))
-            batch[22] |= columnar.CONTROL
-            self.check(sealed(bytes(batch)), "control record", origin="coordinator")
-        with pytest.raises(Refused, match="clients are not allowed"):
-            append(sealed(bytes(batch)))
-
-
-class TestOutsideOfTheCodec:
-    """Damage in the header or in the columns. The payloads are not readable, so `append` cannot have used them."""
-
-    @pytest.fixture
-    def batch(self) -> bytes:
-        return with_payload(b"\xfe" * 30, "zstd")
-
-    def test_times_too_far_off(self, batch: bytes) -> None:
-        append(batch, now_ms=ANCHOR_MS, before_max_ms=4)
-        with pytest.raises(Refused, match=f"timestamp {NOW_MS} of record 0 is out of range") as refusal:
-            append(batch, now_ms=ANCHOR_MS, before_max_ms=3)
-        assert refusal.value.error == "INVALID_TIMESTAMP"
-
-    def test_records_without_a_key(self) -> None:
-        keyless = [Message(offset=i, timestamp_ms=NOW_MS, key=None if i == 3 else b"k", value=b"v") for i in range(5)]
-        sent = columnar.batch(keyless, Fields(), "zstd", b"\xfe" * 30)
-        assert append(sent).work.in_place == 1
-        with pytest.raises(Refused, match="without key: record 3"):
-            append(sent, compacted=True)
-
-    @pytest.mark.parametrize(
-        ("at", "bits", "promise"),
-        [
-            (COUNT_AT + 1, 0xFF, "column"),
-            (COUNT_AT, 0x80, r"count|column|offset range|batch header"),
-            (ATTRIBUTES_AT, 0x80, "column"),  # 8 bytes of the columns are taken for a timestamp
-        ],
-    )
-    def test_damaged_columns(self, batch: bytes, at: int, bits: int, promise: str) -> None:
-        broken = bytearray(batch)
-        broken[at] |= bits
-        log = np.frombuffer(sealed(bytes(broken)), np.uint8).copy()
-        before = log.tobytes()
-        with pytest.raises(Refused, match=promise) as refusal:
-            append(log, in_place=True)
-        assert (refusal.value.error, log.tobytes()) == ("INVALID_RECORD", before)
-
-    def test_a_header_that_is_cut_short(self) -> None:
-        """Report only the cut header.
-
-        Other rules are not checked, because the fields would be read from the next batch.
-        """
-        whole = bytes(encoded(producer_id=7, producer_epoch=1, base_sequence=3))
-        for end in range(COUNT_AT + 1, COUNT_AT + 15):
-            with pytest.raises(Refused, match="a varint runs past the batch") as refusal:
-                append(sealed(whole[:end]))
-            assert refusal.value.error == "INVALID_RECORD"
-
-    def test_a_batch_that_claims_more_records_than_a_log_may_hold(self) -> None:
-        """A batch of fewer than 34 bytes holds 1,000 records without bytes.
-
-        The refusal is CorruptLog, because Kafka has no error code for it.
-        """
-        null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
-        sent = columnar.encode(null)
-        assert len(sent) < 34
-        assert append(sent, limits=Limits(batch_records=1000)).next_offset == 1000
-        with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
-            append(sent, limits=Limits(batch_records=999))
-        two = EncodedLog(data=np.frombuffer(sent * 2, np.uint8), positions=np.arange(3) * len(sent))
-        with pytest.raises(CorruptLog, match=r"limits\.log_expansion"):
-            append(two, limits=Limits(batch_records=1000, log_expansion=1))
+    null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
+    sent = columnar.encode(null)
+    assert len(sent) < 34
+    assert append(sent, limits=Limits(batch_records=1000)).next_offset == 1000
+    with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
+        append(sent, limits=Limits(batch_records=999))
+    two = EncodedLog(data=np.frombuffer(sent * 2, np.uint8), positions=np.arange(3) * len(sent))
+    with pytest.raises(CorruptLog, match=r"limits\.log_expansion"):
+        append(two, limits=Limits(batch_records=1000, log_expansion=1))

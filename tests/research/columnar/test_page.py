@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kfbench import Limits, layouts
+from kfbench import FORMATS, Limits, layouts
 from kfbench.research.columnar.kernels import batch_header, columns, header_reading
+from tests.common import numbers_in
 from tests.page_tables import mask_of, tables
 from tests.reference import v23
-from tests.reference.model import Fields, Message, RefusedError
+from tests.reference.model import Fields, Message
 from tests.reference.varint import unsigned
 from tests.research.columnar import reference as columnar
 from tests.research.columnar import reference_columns as columnar_columns
@@ -51,8 +52,6 @@ def test_every_byte_of_the_example() -> None:
     data = bytes.fromhex("".join(row[1] for row in rows))
     assert data == columnar.encode(messages, fields)
     assert columnar.decode_one(data, 0).messages == messages
-    v2, v3 = (len(v23.encode(name, messages, fields)) for name in ("v2", "v3"))
-    assert f"v2 takes {v2} bytes, v3 {v3}" in PAGE
 
 
 def test_every_field_of_the_header() -> None:
@@ -102,6 +101,10 @@ KINDS: list[tuple[columnar_columns.Nature, list[int]]] = [
 ]
 
 
+def test_the_table_has_every_kind_of_column() -> None:
+    assert len(tables(PAGE, "Columns")[0]) == len(KINDS)
+
+
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_fields_after_the_descriptor(number: int) -> None:
     """The fields that the table lists form a valid column. Its values are those in the last cell."""
@@ -133,23 +136,20 @@ def test_fields_after_the_descriptor(number: int) -> None:
         assert [found["base"] + r for r in bits] == values
 
 
-def test_kinds_that_are_refused() -> None:
-    assert len(tables(PAGE, "Columns")[0]) == len(KINDS)
-    with pytest.raises(RefusedError, match="kind 3"):
-        columnar_columns.read_column(columnar_columns.Reader(bytes([0xC0, 0, 0]), 0), 2, "ages")
-    assert "Kind 3 is refused." in TEXT
+def stated(pattern: str) -> list[float]:
+    (sentence,) = re.findall(pattern, TEXT)
+    return numbers_in(sentence)
 
 
-def test_the_most_records_in_33_bytes() -> None:
-    """33 bytes can claim 16,777,216 records, the most that the default limit allows."""
-    most = Limits().batch_records
-    assert most == 2**24 and len(batch_of(0, "", unsigned(most).hex())) == 33
-    assert "33 bytes are 16,777,216 records of nulls" in PAGE and "and 805 MB of a reader's columns" in TEXT
-
-
-def test_bytes_of_an_anchor() -> None:
-    """An anchor (stored create-time maximum) takes 8 bytes."""
-    messages = [Message(offset=0, timestamp_ms=NOON_MS)]
-    more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))
-    assert more == 8
-    assert f"bit 14, which takes {more} bytes" in TEXT
+def test_numbers_of_the_page() -> None:
+    """Check the sizes of the example, the size of an anchor, and what a few bytes can claim."""
+    messages, later, most = example(), Fields(append_time_ms=NOON_MS + 36), Limits().batch_records
+    assert stated("v2 takes .* bytes, v3 [0-9]+") == [len(v23.encode(name, messages)) for name in ("v2", "v3")]
+    anchor = len(columnar.encode(messages, later)) - len(columnar.encode(messages))
+    assert stated("bit 14, which takes . bytes") == [14, anchor]
+    claims = {count: batch_of(0, "", unsigned(count).hex()) for count in (1 << 14, most, 2**31 - 1)}
+    few = FORMATS["columnar"].decode(claims[1 << 14]).records
+    per_record = sum(column.nbytes for column in few.columns) >> 14
+    nulls = stated("[0-9]+ bytes are [0-9,]+ records of nulls, .* MB of a reader's columns")
+    assert nulls == [len(claims[most]), most, most * per_record // 10**6]
+    assert stated("[0-9]+ bytes can claim(?= 2³¹ - 1 records)") == [len(claims[2**31 - 1])]

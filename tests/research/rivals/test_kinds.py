@@ -20,6 +20,7 @@ from kfbench.store import open_run
 from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.run.task import measure_cell
+from tests.research.rivals.test_measure import Panics
 from tests.runs import deterministic
 from tests.sweep.cells import rival_cell
 
@@ -49,15 +50,8 @@ codecs = { lz4 = [] }
 """
 
 
-class PanicException(BaseException):
-    """An error as a Rust library raises it."""
-
-
-class Panics(ArrowIpc):
+class PanickingParquet(Panics):
     name = "parquet"
-
-    def encode(self, prepared: Any, codec: str, level: int | None = None) -> bytes:
-        raise PanicException("index out of bounds")
 
 
 @pytest.mark.spark
@@ -84,7 +78,7 @@ def test_a_sweep_of_rivals_has_the_same_rows_again(tmp_path: Path) -> None:
 
 
 def test_a_panic_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "rivals", lambda: {"parquet": Panics()})
+    monkeypatch.setattr(module, "rivals", lambda: {"parquet": PanickingParquet()})
     rows = {row["format"]: row for row in measure_cell(rival_cell())}
     assert rows["v2"]["status"] == "ok" and rows["parquet"]["status"] == "error"
     assert rows["parquet"]["error"].endswith("parquet: RivalFailed: PanicException: index out of bounds")

@@ -56,7 +56,7 @@ def _joiner(lanes: int) -> Any:
 join4, join8 = _joiner(4), _joiner(8)
 
 
-class _Packed:
+class _PackedCursor:
     """A cursor over bit-packed values. It emits LLVM IR that reads eight values at a time.
 
     Offsets and shifts are the same for each group of eight, so compilers keep them in registers.
@@ -95,7 +95,7 @@ def _spreader(loads: int) -> Any:
             start, sign: int64 each; the sign is 1 or -1
             out int64[], to: output, written in whole groups of eight
         """
-        packed = _Packed(builder, data, position, width, mask, loads)
+        packed = _PackedCursor(builder, data, position, width, mask, loads)
         # To multiply by -1, flip all bits and add 1, both by `flips`.
         flips, starts = splat(builder, builder.ashr(sign, I64(63))), splat(builder, start)
 
@@ -123,7 +123,7 @@ def _summer(loads: int) -> Any:
             data, position, number, width, mask: as in `spread`
             first: number of values in the first two results
         """
-        packed, firsts = _Packed(builder, data, position, width, mask, loads), splat(builder, first)
+        packed, firsts = _PackedCursor(builder, data, position, width, mask, loads), splat(builder, first)
         found, numbers = Reductions(builder, *["add"] * 4), Line(builder, I64(0), I64(1))
 
         def body(here, inside):

@@ -70,15 +70,15 @@ def _of_clients(chunk: Chunk) -> Records:
 
 def _last_records(records: Sequence[Records], most_bytes: int) -> list[Records]:
     """Return the last records that take `most_bytes` bytes, at least one record. Older records are dropped."""
-    kept: list[Records] = []
+    newest: list[Records] = []
     for each in reversed(records):
-        if most_bytes <= 0 and kept:
+        if most_bytes <= 0 and newest:
             break
         sizes = _sizes(each)
         first = max(len(each) - max(int(np.searchsorted(np.cumsum(sizes[::-1]), most_bytes, "right")), 1), 0)
-        kept.insert(0, each.part(first, len(each)))
+        newest.insert(0, each.part(first, len(each)))
         most_bytes -= int(sizes[first:].sum())
-    return kept
+    return newest
 
 
 def _sizes(records: Records) -> Int64:
