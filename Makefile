@@ -36,7 +36,7 @@ lint: setup ## run ruff, mypy and the import contracts
 	.venv/bin/lint-imports --no-logo
 
 ##@ Before a change lands. Stages are targets; one that fails does not stop the others
-CI_STAGES = strange java coverage ledger-check browser faults portable cluster lint workflow
+CI_STAGES = strange java coverage faults cluster browser ledger-check portable lint workflow  # long ones first
 ci: kernels ## run what continuous integration runs, two stages at a time
 	KFBENCH_REGISTRIES=1 $(MAKE) --keep-going --jobs 2 --output-sync=target $(CI_STAGES)
 
@@ -57,7 +57,7 @@ fuzz: setup ## read 10 million damaged batches and 200,000 guided inputs; writes
 strange: setup  # the quick tests on Python 3.13, as nobody, without a network, in locale C
 	bash tools/strange.sh
 
-java: kernels
+java: setup
 	$(PYTEST) -m "($(FOREIGN)) and not thorough" $(PYTEST_ARGS)
 
 browser: kernels
