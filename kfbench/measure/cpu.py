@@ -166,6 +166,7 @@ class Interval(NamedTuple):
     high: float
 
     def holds(self, value: float, within: float = 0.0) -> bool:
+        """Return whether `value` is inside the interval, or at most `within` (in its unit) outside."""
         return self.low - within <= value <= self.high + within
 
     def widened(self, spread: float) -> "Interval":

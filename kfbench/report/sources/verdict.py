@@ -154,5 +154,4 @@ def mean_ratio(ratios: Sequence[Interval]) -> Interval:
     medians, lows, highs = np.log([(ratio.median, ratio.low, ratio.high) for ratio in ratios]).T
     mean = medians.mean()
     below, above = (np.sqrt(np.sum((medians - ends) ** 2)) / len(ratios) for ends in (lows, highs))
-    median, low, high = (float(log) for log in np.exp([mean, mean - below, mean + above]))
-    return Interval(median=median, low=low, high=high)
+    return Interval(*np.exp([mean, mean - below, mean + above]).tolist())
