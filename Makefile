@@ -5,13 +5,16 @@ PY = .venv/bin/python
 PYTEST = $(PY) -m pytest
 # Each file runs on one worker, so that its fixtures are made once; long files first.
 TWO_WORKERS = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
-TAKES_MORE = thorough or cluster or faults or browser
+TAKES_MORE = slow or thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 FOREIGN = oracle or broker
 
+# Bytecode that is not kept makes each process parse everything, and rewrite all test files, again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels report test lint ci nightly strange coverage portable browser java ledger-check workflow matrix \
-    thorough faults cluster fuzz mutants oracle broker peers jmh golden public docs notebooks ledger bench history lock clean
+.PHONY: help setup setup-report kernels report test lint ci nightly strange slow coverage portable browser java ledger-check \
+    workflow matrix thorough faults cluster fuzz mutants oracle broker peers jmh golden public docs notebooks ledger bench history lock clean
 
 help:
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {print substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s%s\n", $$1, $$2}' Makefile
@@ -19,11 +22,14 @@ help:
 setup:
 	@PYTHON='$(PYTHON)' sh tools/setup.sh
 
+setup-report:
+	@PYTHON='$(PYTHON)' sh tools/setup.sh report
+
 kernels: setup
 	$(PY) tools/compile_kernels.py
 
 ##@ Every day
-report: setup ## measure PROFILE (without it: default) and print the path of the report
+report: setup-report ## measure PROFILE (without it: default) and print the path of the report
 	$(PY) -m kfbench run $(PROFILE)
 
 test: kernels ## run the quick tests
@@ -36,7 +42,7 @@ lint: setup ## run ruff, mypy and the import contracts
 	.venv/bin/lint-imports --no-logo
 
 ##@ Before a change lands. Stages are targets; one that fails does not stop the others
-CI_STAGES = strange java coverage faults cluster browser ledger-check portable lint workflow  # long ones first
+CI_STAGES = strange java coverage faults slow cluster browser ledger-check portable lint workflow  # long ones first
 ci: kernels ## run what continuous integration runs, two stages at a time
 	KFBENCH_REGISTRIES=1 $(MAKE) --keep-going --jobs 2 --output-sync=target $(CI_STAGES)
 
@@ -57,6 +63,9 @@ fuzz: setup ## read 10 million damaged batches and 200,000 guided inputs; writes
 strange: setup  # the quick tests on Python 3.13, as nobody, without a network, in locale C
 	bash tools/strange.sh
 
+slow: kernels  # sweeps, reports, compilers: what takes seconds
+	$(TWO_WORKERS) -m "slow and not (matrix or thorough or cluster or faults or browser or $(FOREIGN))" $(PYTEST_ARGS)
+
 java: setup
 	$(PYTEST) -m "($(FOREIGN)) and not thorough" $(PYTEST_ARGS)
 
@@ -74,16 +83,16 @@ portable: kernels  # kernels without the instructions that only some processors 
 	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels --ignore tests/kernels/test_jit.py -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
 
 faults: setup  # kill workers, executors and drivers of sweeps, and fill their disks
-	$(PYTEST) -m "faults and not ($(FOREIGN))" $(PYTEST_ARGS)
+	$(PYTEST) -m "faults and not (thorough or $(FOREIGN))" $(PYTEST_ARGS)
 
 cluster: setup
 	$(PYTEST) -m cluster $(PYTEST_ARGS)
 
-matrix: kernels
-	$(TWO_WORKERS) -m "matrix and not ($(TAKES_MORE))" $(PYTEST_ARGS)
+matrix: kernels  # all cases of sampled tests, and more examples for all properties
+	$(TWO_WORKERS) --hypothesis-profile nightly -m "(matrix or hypothesis) and not ($(TAKES_MORE))" $(PYTEST_ARGS)
 
 thorough: kernels
-	$(TWO_WORKERS) -m "thorough and not (browser or faults)" $(PYTEST_ARGS)
+	$(TWO_WORKERS) -m "thorough and not browser" $(PYTEST_ARGS)
 
 mutants: kernels
 	$(PY) -m tools.mutants
@@ -126,9 +135,12 @@ history: setup  # write asv's site of the committed results
 	@echo "look at it with: .venv/bin/python -m asv preview"
 
 # One lock for every platform and Python from 3.11 on. uv and pip check the hashes.
-lock: setup ## resolve the packages of requirements.lock
-	$(PY) tools/uv_with_pip_settings.py pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock
+RESOLVE = $(PY) tools/uv_with_pip_settings.py pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+    --no-emit-index-url --no-emit-find-links --no-annotate --no-header
+lock: setup ## resolve the packages of requirements.lock, and which of them `make report` needs
+	$(RESOLVE) --all-extras --group dev --generate-hashes -o requirements.lock
+	$(RESOLVE) --extra sweep --group setup --constraint requirements.lock -o .venv/report.txt
+	sed 's/==.*//' .venv/report.txt | uniq > requirements-report.txt
 
 clean:  # keeps .venv, runs and reports
 	rm -rf .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .asv artifacts spark-warehouse

@@ -128,15 +128,20 @@ def _valgrind() -> Check:
     return Check("ok", f"{valgrind_version()}, for counts of instructions")
 
 
+NAME_A_FOLDER: Final = "name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
+
+
 def _kernels() -> Check:
     try:
         from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
+        from kfbench.kernels.jit import are_stored
     except ImportError as error:
         # Numba raises this too if it can write neither to its own folder nor to the home folder.
-        mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
-        return Check("missing", str(error), mend)
+        return Check("missing", str(error), f"make setup, or {NAME_A_FOLDER}")
     by = "AVX-512" if WIDE_CRC else "SSE4.2"
     crc = f"CRC-32C by {by}, CRC-32 by PCLMUL" if FAST_CRC else "portable CRC tables, slower"
+    if not are_stored():
+        return Check("warning", f"{crc}; compiled code cannot be stored, so each call takes longer", NAME_A_FOLDER)
     return Check("ok", f"{crc}; compiled code in {CACHE_FOLDER}")
 
 

@@ -14,13 +14,15 @@ from tests.sampling import mark_compiled_only, mark_matrix
 from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy, so examples have no deadline.
-# Coverage runs execute kernels as slow plain Python, so they use fewer examples.
-EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 20
-settings.register_profile("kfbench", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("kfbench", deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
+settings.register_profile("nightly", max_examples=60)  # the rest is as in the profile above
 
 REGISTRIES = "KFBENCH_REGISTRIES"  # if set, tests may download from the Java and npm registries
 
+
+# Small inputs run on compiled kernels, too.
+os.environ["KFBENCH_COMPILE"] = "1"
 
 # with one of these set, the library `rich` formats for a terminal; tests start without them
 for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):

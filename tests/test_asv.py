@@ -70,6 +70,7 @@ def test_asv_installs_versions_of_the_lock() -> None:
         assert (ROOT / (plugin.lstrip(".").replace(".", "/") + ".py")).is_file()
 
 
+@pytest.mark.slow
 def test_asv_finds_the_benchmarks_with_the_packages_that_it_installs(tmp_path: Path) -> None:
     """The environments that asv makes have kfbench, but neither tools/ nor the other packages installed here."""
     installed = CONF["install_command"][0].partition("requirements.lock ")[2].split()

@@ -152,6 +152,7 @@ def test_the_citation_is_of_this_version() -> None:
     assert "\nlicense: Apache-2.0\n" in citation
 
 
+@pytest.mark.slow
 def test_contributing_shows_a_format_that_works() -> None:
     page = text(ROOT / "CONTRIBUTING.md")
     (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

@@ -101,9 +101,11 @@ def test_the_packaged_java_is_named(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written() -> None:
     nowhere = os.devnull  # a folder in which nobody can create a folder
     code = f"import tempfile; tempfile.tempdir = {nowhere!r}"
-    status, found = doctor(code=code, KFBENCH_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere, HOME=nowhere)
-    assert status == 1
-    assert found["kernels"]["state"] == found["cached code"]["state"] == "missing"
+    status, found = doctor(
+        code=code, KFBENCH_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere, HOME=nowhere, KFBENCH_CACHE_WARNED="1"
+    )
+    assert status == 0
+    assert (found["kernels"]["state"], found["cached code"]["state"]) == ("warning", "ok")
     assert "KFBENCH_CACHE_DIR" in found["kernels"]["mend"]
 
 
@@ -163,7 +165,10 @@ def test_an_extra_that_is_missing_is_one_line_with_the_command(extra: str, monke
     assert (str(again), again.extra) == (str(caught.value), extra)
 
 
-@pytest.mark.parametrize("arguments", [["run", "smoke"], ["sweep", "smoke"], ["pack", "environment.tar.gz"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "smoke"], pytest.param(["sweep", "smoke"], marks=pytest.mark.slow), ["pack", "environment.tar.gz"]],
+)
 def test_commands_that_need_spark_name_the_extra(arguments: list[str]) -> None:
     done = python(WITHOUT_SPARK + MAIN, *arguments)
     assert (done.returncode, done.stdout) == (1, "")

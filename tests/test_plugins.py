@@ -159,7 +159,7 @@ metrics = [{ metric = "size_bytes", name = "bytes", unit = "bytes", digits = 0 }
 
 
 def install(folder: Path, name: str, group: str, code: str, version: str = "0.1", helper: str = "") -> Path:
-    """Install a package with pip into a folder of its own. Return this folder, for PYTHONPATH.
+    """Install a package with uv into a folder of its own. Return this folder, for PYTHONPATH.
 
     helper: the code of a second module, which no entry point names.
     """
@@ -174,17 +174,21 @@ def install(folder: Path, name: str, group: str, code: str, version: str = "0.1"
         f'[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
     )
     target = folder / name
-    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--upgrade", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
+    options = ["--quiet", "--no-cache", "--no-deps", "--offline", "--no-build-isolation", "--reinstall"]
+    command = [sys.executable, "-m", "uv", "pip", "install", *options, "--target", str(target), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
     return target
 
 
 def python(*arguments: str | Path, plugins: list[Path]) -> subprocess.CompletedProcess[str]:
-    """Run Python where these packages are installed."""
-    path = os.pathsep.join(map(str, (ROOT, *plugins)))
+    """Run Python where these packages are installed.
+
+    A package of formats has a kernel cache of its own. So kernels are plain Python, unless a variable says otherwise.
+    """
+    own = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *plugins)))}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+        env={"NUMBA_DISABLE_JIT": "1", **os.environ, **own}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -209,7 +213,10 @@ def test_a_format_is_listed_and_answers_what_if(lean: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_sweep_and_its_report_have_a_format_and_a_kind(lean: Path, tmp_path: Path) -> None:
+def test_a_sweep_and_its_report_have_a_format_and_a_kind(
+    lean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     keys = install(tmp_path, "key-kind", "kinds", KIND)
     fails = install(tmp_path, "fails", "formats", FAILS)
     sweep = tmp_path / "sweep.toml"

@@ -24,7 +24,9 @@ COPIES: Final = 2
 LIMIT_S: Final = 300
 SLOW: Final = ("measure", "present", "report", "sources", "sweep", "whatif")  # as plain Python
 COMPILED: Final = tuple(f"tests/{name}/" for name in SLOW)
-QUICK: Final = "not (matrix or thorough or compiled_only or cluster or faults or browser or oracle or broker or spark)"
+QUICK: Final = (
+    "not (matrix or slow or thorough or compiled_only or cluster or faults or browser or oracle or broker or spark)"
+)
 
 
 class Mutant(NamedTuple):

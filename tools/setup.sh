@@ -1,6 +1,7 @@
 #!/bin/sh
 # Install the packages of requirements.lock into .venv, and kfbench itself in place. `make` runs this before everything.
-# Copies of the lock and of pyproject.toml in .venv show that a set-up has finished.
+# `setup.sh report` installs only those that requirements-report.txt names.
+# Copies of the lock's lines and of pyproject.toml in .venv show that a set-up has finished.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -40,6 +41,13 @@ if ! .venv/bin/python -c "$new_enough" 2>/dev/null || ! [ -e .venv/bin/pip ]; th
     "$python" -m venv .venv || fail "$python -m venv .venv failed"
 fi
 
+lock=requirements.lock
+if [ "${1:-}" = report ] && ! cmp -s $lock .venv/kfbench.lock; then
+    names=$(paste -sd '|' requirements-report.txt)
+    lock=.venv/report.lock
+    sed -nE "/^($names)==/,/[^\\]\$/p" requirements.lock > $lock
+fi
+
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0
 
 install() {
@@ -50,7 +58,7 @@ install() {
 install_locked() {
     lines=$1
     shift
-    sed -nE "$lines" requirements.lock | install --require-hashes --no-deps "$@" -r /dev/stdin
+    sed -nE "$lines" $lock | install --require-hashes --no-deps "$@" -r /dev/stdin
 }
 
 # The lock is complete, so nothing is resolved: with --no-deps a release newer than the lock cannot break the set-up.
@@ -58,7 +66,7 @@ install_locked() {
 install_with_uv() {
     install_locked '/^(setuptools|uv)==/,/[^\\]$/p' --only-binary uv &&
         .venv/bin/python tools/uv_with_pip_settings.py pip install --quiet --python .venv/bin/python --compile-bytecode \
-            --require-hashes --no-deps --no-build-isolation -r requirements.lock
+            --require-hashes --no-deps --no-build-isolation -r $lock
 }
 
 install_with_pip() {
@@ -66,13 +74,13 @@ install_with_pip() {
         install_locked '/^uv==/,/[^\\]$/!p' --no-build-isolation --use-pep517
 }
 
-if ! cmp -s requirements.lock .venv/kfbench.lock; then
+if ! cmp -s $lock .venv/kfbench.lock; then
     echo "set-up: installing the locked packages into .venv (a minute or more the first time)" >&2
     if ! install_with_uv 2> .venv/kfbench.uv; then
         echo "set-up: uv failed (.venv/kfbench.uv says why); pip installs the packages instead, which takes some minutes" >&2
         install_with_pip || fail "the locked packages could not be installed; see pip's message above"
     fi
-    cp requirements.lock .venv/kfbench.lock
+    cp $lock .venv/kfbench.lock
 fi
 
 # The path is part of the copy, because an editable install points at its folder.

@@ -24,7 +24,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kfbench.cli.output import complain, print_result, stop_printing
 from kfbench.errors import KfbenchError
-from kfbench.plugins import Command, PluginWarning, Registry
+from kfbench.plugins import Command, Registry
 
 # How long a thread may run while others wait for the GIL; Python's default is 5 ms. Every call of a codec gives up the
 # GIL and then waits for it, so small batches wait often.
@@ -102,11 +102,11 @@ def add_commands() -> None:
 
 
 def show_warnings() -> None:
-    """Show a plug-in that is left out as one line, and other warnings as Python does."""
+    """Show kfbench's own warnings as one line, and others as Python does."""
     show = warnings.showwarning
 
     def shown(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
-        if category is PluginWarning:
+        if category.__module__.partition(".")[0] == "kfbench":
             complain(str(message))
         else:
             show(message, category, *where, **options)

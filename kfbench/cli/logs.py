@@ -40,6 +40,7 @@ from kfbench.whatif.more import WHATIF_TABLES
 
 if TYPE_CHECKING:
     from kfbench.sources.topic import Topic
+    from kfbench.whatif.answer import WhatIf
 
 
 ALL: Final = "all"
@@ -167,7 +168,7 @@ def what_if(
     from kfbench.whatif.rate import rate_of_user
     from kfbench.whatif.rebatch import batchings_of
     from kfbench.whatif.record_times import unknown_unit
-    from kfbench.whatif.tables import NOTES, TABLES, render_text
+    from kfbench.whatif.tables import NOTES, TABLES, render_first, render_text
 
     details = [name for name, is_wanted in vars(more).items() if is_wanted]
     arms.check()
@@ -194,6 +195,35 @@ def what_if(
 
     from rich.console import Console
 
+    begun = ""  # what is shown of the answer
+    failure: typer.Exit | None = None
+
+    def show_first(answer: "WhatIf") -> None:
+        nonlocal begun
+        begun = render_first(answer)
+        print_result(begun)
+
+    def show(answer: "WhatIf") -> None:
+        nonlocal failure
+        print_answer(as_json, answer.to_dict, lambda: render_rest(answer))
+        if out is not None:
+            from kfbench.whatif.page import publish
+
+            complain(f"the report is {publish(answer, out)}")
+        unread = [unknown_unit(doubts)] if (doubts := answer.unit_doubts) else []
+        try:
+            fail_on_damage(answer.sources, sources, answer.skipped, unread=unread)
+        except typer.Exit as error:
+            failure = error
+
+    def render_rest(answer: "WhatIf") -> str:
+        names = [*(table_names or ()), *(table for name in details for table in WHATIF_TABLES[name].table_names)]
+        text = render_text(answer, names)
+        if not text.startswith(begun):
+            complain("the log has changed meanwhile; this is all of its answer")
+            return text
+        return text.removeprefix(begun).removeprefix("\n" if begun else "")
+
     formats: Any = ALL if ALL in (arms.format_names or ()) else arms.format_names
     if isinstance(asked, Path):
         from kfbench.fingerprint.file import read_file, what_if_of
@@ -205,8 +235,9 @@ def what_if(
             prices=asked_prices,
             rate_mb_s=rate_mb_s,
         )
+        show(answer)
     else:
-        answer = what_if(
+        what_if(
             asked,
             formats,
             arms.codec_names,
@@ -223,15 +254,11 @@ def what_if(
             console=Console(stderr=True),
             archive=archive,
             details=details,
+            show_first=None if as_json else show_first,
+            show=show,
         )
-    shown = [*(table_names or ()), *(table for name in details for table in WHATIF_TABLES[name].table_names)]
-    print_answer(as_json, answer.to_dict, lambda: render_text(answer, shown))
-    if out is not None:
-        from kfbench.whatif.page import publish
-
-        complain(f"the report is {publish(answer, out)}")
-    unread = [unknown_unit(doubts)] if (doubts := answer.unit_doubts) else []
-    fail_on_damage(answer.sources, sources, answer.skipped, unread=unread)
+    if failure is not None:
+        raise failure
 
 
 def _check_fingerprint_options(

@@ -19,11 +19,10 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import bdtrc
 
 from kfbench.comparison.timed_arms import ArmPair, GroupKey, MatchedArms, TimedOperation, arms_of, match
 from kfbench.measure.columns import StoredRow
-from kfbench.measure.cpu import CONFIDENCE, Interval, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, Interval, binomial_cdf, paired_ratio
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
 OUTSIDE: Final = 1 - CONFIDENCE  # the probability that the true value lies outside an interval
@@ -284,7 +283,7 @@ def _group_verdict(cells: Sequence[ArmChange], groups: int, threshold: float, no
         directions: tuple[tuple[Verdict, Verdict], ...] = (("slower", "faster"), ("faster", "slower"))
         for one, other in directions:
             # Sign test: if both directions were equally likely, such unequal counts would be rare enough.
-            if bdtrc(far[one] - 1, far[one] + far[other], 0.5) < OUTSIDE / 2 / groups:
+            if binomial_cdf(far[one] + far[other], 0.5)[far[other]] < OUTSIDE / 2 / groups:
                 return one
     return found
 

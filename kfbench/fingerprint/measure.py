@@ -23,7 +23,7 @@ from kfbench.sources.log import stream_of
 from kfbench.sources.tables import TableFile
 from kfbench.sources.time_columns import Unit
 from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, default_formats, what_if
+from kfbench.whatif.ask import SAMPLE_BYTES, Paths, as_paths, default_formats, first_batches, what_if
 from kfbench.whatif.more import WHATIF_TABLES
 from kfbench.whatif.rate import Rate, TopicRate
 from kfbench.whatif.sums import SUMMED, StoredSource
@@ -85,7 +85,7 @@ def fingerprint(
         kfbench=__version__,
         contains=tuple(each.format(k=f"{least_members:,}") for each in CONTAINS),
         never_contains=NEVER,
-        formats=default_formats(parts, None, None),
+        formats=default_formats(first_batches(parts)),
         least_members=least_members,
         answer=anonymous(answer, names),
         histograms={name: merged_histograms(counts[topic], least_members) for topic, name in names.items()},

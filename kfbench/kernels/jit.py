@@ -2,21 +2,28 @@
 
 Numba's own cache does not notice an edit in an imported kernel, or a switch to the portable fallbacks. Here the name
 of the cache folder is a hash of all kernel sources, of the processor that Numba compiles for (NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES, or the host's), and of the fallbacks in use. So a stale kernel cannot be loaded. With
-Numba's NUMBA_DISABLE_JIT=1 nothing is compiled: every kernel runs as plain Python (`interpreted`).
+NUMBA_CPU_FEATURES, or the host's), and of the fallbacks in use. So a stale kernel cannot be loaded.
+
+To compile a kernel takes .1 to 3 seconds. So a kernel that is in no cache first runs as plain Python (`interpreted`),
+until compiling would have been quicker. What is timed is always compiled (`compiled_only`), as is everything with
+KFBENCH_COMPILE=1. With Numba's NUMBA_DISABLE_JIT=1 nothing is compiled.
 """
 
+import gc
 import hashlib
 import os
 import re
 import sys
 import tempfile
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from pickle import UnpicklingError
-from types import FunctionType
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import llvmlite
@@ -24,10 +31,12 @@ import numba
 import numpy as np
 from numba import njit
 from numba.core import event
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.codegen import JITCodeLibrary, get_host_cpu_features
 from numba.core.compiler import Compiler
 from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
+from numba.core.registry import CPUDispatcher, cpu_target
 
 from kfbench.kernels import interpreted
 from kfbench.plugins import plugins
@@ -57,6 +66,10 @@ def _has(*features: str) -> bool:
 FAST_CRC = _has("sse4.2", "pclmul")
 WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
 
+
+# Whether a kernel is compiled or first runs as plain Python. A kernel has 100 to 30,000 bytes of bytecode.
+COMPILE_S_PER_BYTE: Final = 1e-4  # of bytecode
+PLAIN_S_PER_BYTE: Final = 1e-6  # of arrays
 
 # Names of vector instructions.
 INTERPRETED: Final = "none"  # the kernels run as plain Python
@@ -104,6 +117,9 @@ def vectors_for(cpu_name: str, cpu_features: str) -> str:
     return next((name for name, sign in _SIGNS if re.search(sign, code)), UNKNOWN)
 
 
+WARNED: Final = "KFBENCH_CACHE_WARNED"  # an environment variable, for the processes that this one starts
+
+
 def _cache_folder() -> Path:
     features = FAST_CRC, WIDE_CRC
     here = Path(__file__).parent  # each checkout and each processor has its own compiled kernels
@@ -124,18 +140,45 @@ def _cache_folder() -> Path:
         roots.append(Path.home() / ".cache")
     with suppress(FileNotFoundError):  # there is no temporary folder
         roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
+    name, failures = Path("kfbench", f"kernels-{digest.hexdigest()[:16]}"), []
     for root in roots:
-        folder = root / "kfbench" / f"kernels-{digest.hexdigest()[:16]}"
+        folder = root / name
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Compiled code is loaded from this folder, so nobody else may write to it.
             if hasattr(os, "getuid") and (folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022):
+                failures.append(f"{root}: others can write to {folder}")
                 continue
             with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
+                pass
+        except OSError as error:
+            failures.append(f"{root}: {error.strerror}")
             continue
-    raise ImportError(f"no writable folder for compiled kernels (tried {', '.join(map(str, roots))})")
+        if failures:
+            _warn_once(f"compiled kernels are stored in {root}, because of {'; '.join(failures)}")
+        return folder
+    _warn_once(f"compiled kernels are not stored, so each call takes longer ({'; '.join(failures) or 'no folder'})")
+    return Path(os.devnull) / name
+
+
+_has_failed = False  # to store a kernel
+
+
+def are_stored() -> bool:
+    """Return False if compiled kernels cannot be stored, so that each process compiles its own."""
+    return not _has_failed and os.access(CACHE_FOLDER, os.W_OK)
+
+
+class CacheWarning(UserWarning):
+    """Compiled kernels cannot be stored in the folder that was chosen for them."""
+
+
+def _warn_once(message: str) -> None:
+    """Warn, unless this process or the one that started it has."""
+    if not os.environ.get(WARNED):
+        os.environ[WARNED] = "1"
+        with suppress(CacheWarning):  # also where warnings are errors: the answer is right
+            warnings.warn(message, CacheWarning, stacklevel=2)
 
 
 CACHE_FOLDER = _cache_folder()
@@ -185,13 +228,22 @@ class _CacheFiles(IndexDataCacheFile):
     """
 
     def save(self, key: object, data: Any) -> None:
-        self._save_data(self._file_of(key), data)
+        global _has_failed
+        try:
+            Path(self._cache_path).mkdir(parents=True, exist_ok=True, mode=0o700)  # somebody may have deleted it
+            self._save_data(self._file_of(key), data)
+        except OSError as error:
+            _has_failed = True
+            _warn_once(f"compiled kernels are not stored, so each call takes longer ({CACHE_FOLDER}: {error.strerror})")
 
     def load(self, key: object) -> Any:
         try:
             return self._load_data(self._file_of(key))
         except (OSError, EOFError, ValueError, AttributeError, ImportError, UnpicklingError):
             return None  # not compiled yet, or the file is damaged and will be written again
+
+    def has(self, key: object) -> bool:
+        return Path(self._cache_path, self._file_of(key)).exists()
 
     def _file_of(self, key: object) -> str:
         return f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
@@ -201,10 +253,154 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python code may call. Output arrays come last, and it allocates no memory."""
     if not COMPILED:
         return interpreted.kernel(function)
-    with _cached_in_our_folder():
-        compiled = njit(**_OPTIONS, cache=True)(function)
-    compiled._cache._cache_file.__class__ = _CacheFiles
+    try:
+        with _cached_in_our_folder():
+            compiled = njit(**_OPTIONS, cache=True)(function)
+        compiled._cache._cache_file.__class__ = _CacheFiles
+    except RuntimeError:  # the folder cannot be written
+        compiled = njit(**_OPTIONS)(function)
+    compiled.__class__ = _Kernel
     return compiled
+
+
+def skimming(compiled: Any) -> Any:
+    """Mark a kernel that reads little of its arrays of bytes, such as the headers of batches."""
+    compiled.is_skimming = True
+    return compiled
+
+
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A kernel: compiled code, or plain Python for its first calls."""
+
+    plain_s = 0.0  # the CPU time of calls that ran as plain Python
+    is_skimming = False  # see `skimming`
+
+    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
+        """Return what Numba calls with these arguments. Numba asks if it has no compiled code for their types."""
+        is_wanted = _compiled_only or os.environ.get("KFBENCH_COMPILE", "") not in ("", "0")
+        is_ours = self.py_func.__module__.startswith("kfbench.")  # other kernels may do what `interpreted` does not
+        if is_ours and not is_wanted and not named and not self._is_stored(arguments):
+            copy = _plain_copy(self)
+            expected_s = PLAIN_S_PER_BYTE * _bytes_of(arguments, self.is_skimming)
+            if self.plain_s + expected_s <= COMPILE_S_PER_BYTE * copy.bytecode_bytes:
+                return partial(self._run_plain, interpreted.kernel(copy.function))
+        with no_garbage_collection():  # Numba makes many objects that stay: collecting would take 15 % of the time
+            return super()._compile_for_args(*arguments, **named)
+
+    def _run_plain(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        since_s = time.thread_time()
+        try:
+            return function(*arguments)
+        finally:
+            self.plain_s += time.thread_time() - since_s
+
+    def _is_stored(self, arguments: tuple[Any, ...]) -> bool:
+        if isinstance(self._cache, NullCache):
+            return False
+        types = tuple(map(self.typeof_pyval, arguments))
+        return self._cache._cache_file.has(self._cache._index_key(types, self.targetctx.codegen()))
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Turn Python's garbage collection off inside the `with` block.
+
+    No collection is forced at the start: it would take longer than what is timed.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _bytes_of(value: Any, is_skimming: bool) -> int:
+    """Return the size of arrays, which tells how long plain Python takes. A skimming kernel's bytes do not count."""
+    if isinstance(value, tuple):
+        return sum(_bytes_of(each, is_skimming) for each in value)
+    return 0 if not isinstance(value, np.ndarray) or (is_skimming and value.dtype == np.uint8) else value.nbytes
+
+
+def load_compiler() -> None:
+    """Load what Numba loads when it first compiles or loads a kernel. Forks then need not: it takes half a second."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+_compiled_only = 0  # how many `compiled_only` are active
+
+
+@contextmanager
+def compiled_only() -> Iterator[None]:
+    """Compile each kernel at its first call while this context is active, in all threads. What is timed needs it."""
+    global _compiled_only
+    _compiled_only += 1
+    try:
+        yield
+    finally:
+        _compiled_only -= 1
+
+
+class _PlainCopy:
+    """A copy of a kernel or helper that runs as plain Python, and calls only such copies.
+
+    Attributes:
+        bytecode_bytes: the size of its bytecode, and of that of the copies that it calls.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        self.original = compiled.portable if isinstance(compiled, _Helper) else compiled.py_func
+        self.function = FunctionType(self.original.__code__, {}, self.original.__name__, self.original.__defaults__)
+        self._called: list[_PlainCopy] = []
+
+    def bind(self) -> None:
+        names = {name for code in _codes(self.original.__code__) for name in code.co_names}
+        for name in names & self.original.__globals__.keys():
+            self.function.__globals__[name] = self._plain(self.original.__globals__[name], name, names)
+
+    def _plain(self, value: Any, name: str, names: set[str]) -> Any:
+        """Return what stands in plain Python for a global. names: the names of globals and fields that are used."""
+        if isinstance(value, ModuleType) and value.__name__.startswith("kfbench."):
+            used = names & vars(value).keys()
+            return SimpleNamespace(**{each: self._plain(vars(value)[each], each, names) for each in used})
+        if isinstance(value, _Intrinsic):
+            return getattr(interpreted, name, value)
+        if not isinstance(value, Dispatcher):
+            return value
+        self._called.append(_plain_copy(value))
+        return self._called[-1].function
+
+    @cached_property
+    def bytecode_bytes(self) -> int:
+        found, waiting = set[_PlainCopy](), [self]
+        while waiting:
+            copy = waiting.pop()
+            if copy not in found:
+                found.add(copy)
+                waiting += copy._called
+        return sum(len(code.co_code) for copy in found for code in _codes(copy.original.__code__))
+
+
+_plain_copies: dict[Any, _PlainCopy] = {}
+_copying = threading.RLock()
+
+
+def _plain_copy(compiled: Any) -> _PlainCopy:
+    with _copying:
+        if compiled not in _plain_copies:
+            copy = _plain_copies[compiled] = _PlainCopy(compiled)
+            copy.bind()  # not before, because a field that it uses may have its own name
+        return _plain_copies[compiled]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the bytecode of a function, then that of the functions within it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
 
 
 def variant(function: Callable[..., Any], name: str, module: str | None = None, **replaced: Any) -> Any:
@@ -225,22 +421,26 @@ def variant(function: Callable[..., Any], name: str, module: str | None = None, 
     return kernel(copy)
 
 
-def leaf(function: Callable[..., Any]) -> Any:
+def leaf(function: Callable[..., Any], portable: Callable[..., Any] | None = None) -> Any:
     """Compile a helper of kernels that is always inlined, so that it costs no call.
 
     It uses LLVM's alwaysinline. Kernels with Numba's inline="always" measured up to 10 times slower.
+
+    Args:
+        portable: what stands for the function in plain Python, if the function has instructions without a twin.
     """
-    return _helper(function, forceinline=True) if COMPILED else function
+    return _helper(function, portable, forceinline=True) if COMPILED else function
 
 
-def part(function: Callable[..., Any]) -> Any:
+def part(function: Callable[..., Any], portable: Callable[..., Any] | None = None) -> Any:
     """Compile a helper of kernels that is called, not inlined. It is for long helpers with many callers."""
-    return _helper(function) if COMPILED else function
+    return _helper(function, portable) if COMPILED else function
 
 
-def _helper(function: Callable[..., Any], **options: bool) -> Any:
+def _helper(function: Callable[..., Any], portable: Callable[..., Any] | None, **options: bool) -> Any:
     compiled = njit(**_OPTIONS, **options, no_cpython_wrapper=True, pipeline_class=_HelperCompiler)(function)
     compiled.__class__ = _Helper
+    compiled.portable = portable or function
     return compiled
 
 

@@ -21,7 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kfbench.measure.cpu import Arm, no_garbage_collection
+from kfbench.kernels.jit import no_garbage_collection
+from kfbench.measure.cpu import Arm
 
 WARM_UP_CALLS: Final = 5  # of each arm; Python rewrites the bytecode of all arms during the first eight
 COUNTED_CALLS: Final = 5  # their mean counts; with a file per call, for a median, counts repeated worse (1.6 %)

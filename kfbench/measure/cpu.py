@@ -9,17 +9,18 @@ its own order, because a call is up to some percent faster after itself than aft
 arm's ratio shows how far the other ratios can be trusted.
 """
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, hypot, inf, log
+from math import exp, hypot, inf, log, log1p
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from kfbench.kernels.jit import compiled_only, no_garbage_collection
 
 Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record", "sizes"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
@@ -124,12 +125,13 @@ def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, clock: 
 
 
 def timed(call: Callable[[], object], inner_loops: int, clock: Clock | None = None) -> CallTimes:
-    """Run `inner_loops` calls in a row, and return their total time."""
+    """Run `inner_loops` calls in a row, and return their total time. Kernels run compiled."""
     loops, clock = range(inner_loops), clock or time.thread_time_ns
-    wall, cpu = time.perf_counter_ns(), clock()
-    for _ in loops:
-        call()
-    return CallTimes(clock() - cpu, time.perf_counter_ns() - wall)
+    with compiled_only():
+        wall, cpu = time.perf_counter_ns(), clock()
+        for _ in loops:
+            call()
+        return CallTimes(clock() - cpu, time.perf_counter_ns() - wall)
 
 
 def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
@@ -138,21 +140,6 @@ def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
         return 1
     once_ns = min(timed(call, 1).wall_ns for _ in range(5))
     return int(np.clip(-(-sample_ns // max(once_ns, 1)), 1, MAX_INNER_LOOPS))
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Turn Python's garbage collection off inside the `with` block.
-
-    No collection is forced at the start, because it would take longer than all samples.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Interval(NamedTuple):
@@ -201,13 +188,22 @@ def _ranks(rounds: int) -> tuple[int, int]:
     """Return the indices of the two ends of the median's bootstrap interval in the sorted ratios.
 
     `rounds`, the number of ratios, is odd. The median of a resample is at most the k-th ratio if more than half of the
-    resample's ratios are. Each of them is at most the k-th ratio with probability k / rounds.
+    resample's ratios are, so if at most half are above. Each of them is above the k-th with probability 1 - k / rounds.
     """
-    from scipy.special import bdtrc  # 0.1 s, which a worker does not need
 
-    up_to = bdtrc(rounds // 2, rounds, np.arange(1, rounds + 1) / rounds)
-    low, high = np.searchsorted(up_to, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return int(low), int(high)
+    def at_most_half_above(k: int) -> float:
+        return float(binomial_cdf(rounds, 1 - k / rounds)[rounds // 2])
+
+    ends = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
+    low, high = (bisect_left(range(1, rounds), end, key=at_most_half_above) for end in ends)
+    return low, high
+
+
+def binomial_cdf(trials: int, chance: float) -> NDArray[np.float64]:
+    """Return the probability of at most k successes in so many trials, for k = 0 to `trials`. 0 < chance < 1."""
+    k = np.arange(1, trials + 1)
+    growth = np.log((trials + 1 - k) / k) + (log(chance) - log1p(-chance))  # from k - 1 to k successes
+    return np.cumsum(np.exp(np.cumsum([trials * log1p(-chance), *growth])))
 
 
 @lru_cache(maxsize=8)

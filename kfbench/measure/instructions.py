@@ -21,7 +21,7 @@ import numpy as np
 from kfbench.batches import plan
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS, Format
-from kfbench.kernels.jit import before_compiling
+from kfbench.kernels.jit import before_compiling, compiled_only
 from kfbench.measure.callgrind import (
     ENVIRONMENT,
     KERNELS,
@@ -133,7 +133,7 @@ def _count_in_fork(counted: CountRequest, names: Sequence[str]) -> None:
 
     The layout of memory moves some counts of Python and NumPy. A fork's does not depend on earlier counts.
     """
-    with before_compiling(_refuse):
+    with before_compiling(_refuse), compiled_only():
         _load_kernels()
     fork = get_context("fork")
     here, there = fork.Pipe(duplex=False)
@@ -155,7 +155,7 @@ def _count(there: Connection, counted: CountRequest, names: Sequence[str]) -> No
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it ends with its parent
     os.urandom = bytes  # zeros, for the secret seed of compaction's table of keys
     try:
-        with before_compiling(_refuse):
+        with before_compiling(_refuse), compiled_only():
             count_calls(counted.arms(names))
     except Exception as error:
         there.send(sendable(error))
@@ -178,14 +178,15 @@ def _load_kernels() -> None:
 
 def _compile(counted: CountRequest, names: Sequence[str]) -> None:
     """Compile the kernels of a count and verify what they write, in a process that does not run under valgrind."""
-    _load_kernels()
-    source = counted.make_source()
-    for fmt in (FORMATS[name] for name in names):
-        verify_records(fmt, source, source.encode(fmt))
-    for arm in counted.arms(names):
-        arm.before()
-        arm.call()
-        arm.verify()
+    with compiled_only():
+        _load_kernels()
+        source = counted.make_source()
+        for fmt in (FORMATS[name] for name in names):
+            verify_records(fmt, source, source.encode(fmt))
+        for arm in counted.arms(names):
+            arm.before()
+            arm.call()
+            arm.verify()
 
 
 def instructions_per_record(

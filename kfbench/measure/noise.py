@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.measure.columns import StoredRow
-from kfbench.measure.cpu import CONFIDENCE, Interval, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, Interval, binomial_cdf, paired_ratio
 from kfbench.measure.schema import SELF, stored_rows
 from kfbench.text import percent
 
@@ -152,9 +152,7 @@ def least_that_hold(intervals: int) -> int:
     probability CONFIDENCE. Then the probability that fewer intervals than the result contain 1.0 is below CHANCE
     (one-sided binomial test).
     """
-    from scipy.special import bdtr  # 0.1 s, which a worker does not need
-
-    return int(np.searchsorted(bdtr(np.arange(intervals + 1), intervals, CONFIDENCE), CHANCE))
+    return int(np.searchsorted(binomial_cdf(intervals, CONFIDENCE), CHANCE))
 
 
 @dataclass(frozen=True, eq=False)

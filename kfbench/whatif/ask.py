@@ -8,8 +8,9 @@ under the same codec.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -31,13 +32,13 @@ from kfbench.sources.topic import Topic
 from kfbench.text import count_words
 from kfbench.whatif.answer import WhatIf, check_further_tables
 from kfbench.whatif.build import build_answer
-from kfbench.whatif.compiling import announce_compiling, compile_for_what_if
+from kfbench.whatif.compiling import Wait, announce_compiling, compiling_behind
 from kfbench.whatif.more import WHATIF_TABLES, RecordSample, TopicBytes
 from kfbench.whatif.question import Question, always_sampled, stretch_shares
 from kfbench.whatif.rate import rate_of_user
 from kfbench.whatif.rebatch import BATCHINGS, Batches, Batching, Rebatcher, sent_records
 from kfbench.whatif.record_times import TimeReader, unknown_unit
-from kfbench.whatif.stretches import SOURCE_BYTES, at_levels
+from kfbench.whatif.stretches import SOURCE_BYTES, LevelSums, at_levels
 from kfbench.whatif.sums import LogSums, StoredSource
 from kfbench.whatif.tally import MOST_THREADS, tally_all, tally_topic
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 MAIN_FORMATS: Final = ("v2", "v3", *sorted(RESEARCH))
 OTHER_FORMAT: Final = "v3-headers-first"  # used if the first batches cannot be read: a topic, a damaged file
 SAMPLE_BYTES: Final = 2 << 20  # of the source, compressed in all formats and codecs
+FIRST_BYTES: Final = 16 << 20  # a larger source is read once: compiling is a small part of its time
+WAITING_BYTES: Final = 256 << 10  # for a larger source, compiled kernels are waited for: plain Python takes longer
 LEVELS: Final = MappingProxyType({"gzip": range(1, 10), "lz4": range(1, 18), "zstd": range(1, 20)})
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -71,6 +74,8 @@ def what_if(
     console: Console | None = None,
     archive: Path | None = None,
     details: Collection[str] = (),
+    show_first: Callable[[WhatIf], None] | None = None,
+    show: Callable[[WhatIf], None] | None = None,
 ) -> WhatIf:
     """Read segments, tables and folders of them, or a topic; return their size in other formats, codecs and batches.
 
@@ -95,6 +100,8 @@ def what_if(
         console: where a command shows its progress.
         archive: the environment of a cluster's executors (see packing).
         details: names of further questions (`whatif.more`) whose details are wanted, such as "dictionary".
+        show_first: called with an answer about v2 alone, if there is a console and kernels for the others are missing.
+        show: called with the answer, before kernels for the next call are compiled.
 
     Raises:
         KfbenchError: nothing can be read.
@@ -112,55 +119,86 @@ def what_if(
     assumed = batchings[0] if batchings else None
     legal_arms(chosen, codecs)  # refuses wrong names before anything is read
     _known(list(details), WHATIF_TABLES, "further question")
+    found = FoundSources(parts=())
     if isinstance(paths, Topic):
         _check_batchings(paths, batchings)
-        found, names = FoundSources(parts=()), None if is_all else tuple(chosen or (*MAIN_FORMATS, OTHER_FORMAT))
     else:
         found = _find(paths, columns, batchings)
-        # A caller from Python has no console, and may not expect processes.
-        compiling = console if master is None and any(part.size_bytes for part in found.parts) else None
-        wanted = tuple(FORMATS) if is_all else chosen
-        if compiling is not None:  # `default_formats` chooses by the sizes in all formats
-            sized = () if wanted else tuple(FORMATS)
-            compile_for_what_if(wanted or (*MAIN_FORMATS, OTHER_FORMAT), compiling, sized)
+    of_sample: LevelSums | None = None  # the sizes and times at each level, of the first answer
+
+    def ask(names: Sequence[str] | None, is_whole: bool = True) -> WhatIf:
+        nonlocal of_sample
+        arms, illegal = legal_arms(names, codecs)
+        asked = Question(
+            arms=tuple(arms),
+            batchings=tuple(BATCHINGS if batchings is None else batchings),
+            compressed_formats=tuple(dict.fromkeys((*(names or MAIN_FORMATS), BASE_FORMAT))),
+            levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
+            assumed=assumed,
+            seed=seed,
+            timestamp_unit=timestamp_unit,
+        )
+
+        def read(units: Mapping[str, Unit]) -> tuple[FoundSources, Question, LogSums]:
+            question_for = partial(sampled, replace(asked, units=units), sample_bytes)
+            if isinstance(paths, Topic):
+                return tally_topic(paths, question_for, connector, master, console, archive)
+            of_parts = question_for(found.parts)
+            return found, of_parts, tally_all(found.parts, of_parts, master, console, archive)
+
         with announce_compiling(console if master is None else None):
-            names = None if is_all else tuple(chosen or default_formats(found.parts, codecs, assumed))
-        if compiling is not None and names and not wanted:
-            compile_for_what_if(names, compiling)  # the fourth of the default formats depends on the log
-    arms, illegal = legal_arms(names, codecs)
-    question = Question(
-        arms=tuple(arms),
-        batchings=tuple(BATCHINGS if batchings is None else batchings),
-        compressed_formats=tuple(dict.fromkeys((*(names or MAIN_FORMATS), BASE_FORMAT))),
-        levels=tuple((codec, level) for codec in codecs or CODECS for level in LEVELS.get(codec, ())),
-        assumed=assumed,
-        seed=seed,
-        timestamp_unit=timestamp_unit,
-    )
+            sources, question, sums = read({})
+            if timestamp_unit is None and (units := sums.misread_units()):
+                sources, question, sums = read(units)
+            if of_sample is None:
+                with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as threads:
+                    of_sample = at_levels(sums.stretches, question, threads.map)
+        if not sums.breakdown or not any(source.batches for source in sums.sources):
+            raise KfbenchError(why_unreadable(sums.sources))
+        doubts = sums.unit_doubts(timestamp_unit)
+        if unknown := {s.path: doubts[s.stream] for s in sums.sources if s.is_assumed and s.stream in doubts}:
+            raise UnknownTimeUnit(unknown_unit(unknown))  # batches would be assumed by times of unknown unit
+        answer = build_answer(
+            sums, of_sample, sources, question, illegal, rate, traffic or Traffic(), prices or Prices()
+        )
+        if is_whole and all(part.size_bytes >= 0 for part in sources.parts):
+            answer = replace(answer, more=_further_answers(sums, question, details))
+        has_tables = any(isinstance(part, TableFile) for part in sources.parts)
+        return replace(answer, columns=columns or Columns()) if has_tables else answer
 
-    def read(units: Mapping[str, Unit]) -> tuple[FoundSources, Question, LogSums]:
-        question_for = partial(sampled, replace(question, units=units), sample_bytes)
-        if isinstance(paths, Topic):
-            return tally_topic(paths, question_for, connector, master, console, archive)
-        of_parts = question_for(found.parts)
-        return found, of_parts, tally_all(found.parts, of_parts, master, console, archive)
+    size_bytes = sum(part.size_bytes for part in found.parts)
+    is_large = size_bytes > WAITING_BYTES
+    wanted = tuple(FORMATS) if is_all else (BASE_FORMAT, *(chosen or (*MAIN_FORMATS, OTHER_FORMAT)))
+    first = first_batches(found.parts, assumed) if chosen is None or console is not None else None
 
-    with announce_compiling(console if master is None else None):
-        found, question, sums = read({})
-        if timestamp_unit is None and (units := sums.misread_units()):
-            found, question, sums = read(units)
-        with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as threads:
-            levels = at_levels(sums.stretches, question, threads.map)
-    if not sums.breakdown or not any(source.batches for source in sums.sources):
-        raise KfbenchError(why_unreadable(sums.sources))
-    doubts = sums.unit_doubts(timestamp_unit)
-    if unknown := {s.path: doubts[s.stream] for s in sums.sources if s.is_assumed and s.stream in doubts}:
-        raise UnknownTimeUnit(unknown_unit(unknown))  # batches would be assumed by times of unknown unit
-    answer = build_answer(sums, levels, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
-    if all(part.size_bytes >= 0 for part in found.parts):
-        answer = replace(answer, more=_further_answers(sums, question, details))
-    has_tables = any(isinstance(part, TableFile) for part in found.parts)
-    return replace(answer, columns=columns or Columns()) if has_tables else answer
+    def compiling(formats: Sequence[str], sized: Sequence[str] = ()) -> AbstractContextManager[Wait | None]:
+        # A caller from Python has no console, and may not expect processes. Spark has its own.
+        if console is None or master is not None or size_bytes <= 0:
+            return nullcontext()
+        has_headers = first is not None and bool(first.records.shapes.header_bounds[-1])
+        return compiling_behind(formats, console, sized, has_headers, nice=5 if is_large else 10)
+
+    with compiling(wanted, tuple(FORMATS) if chosen is None else ()) as wait:
+        if wait is not None and show_first is not None and size_bytes <= FIRST_BYTES:
+            if is_large:
+                wait(True)
+            show_first(ask((BASE_FORMAT,), is_whole=False))
+        if wait is not None and is_large:
+            wait(False)
+        if is_all:
+            names = None
+        elif chosen is None and isinstance(paths, Topic):
+            names = (*MAIN_FORMATS, OTHER_FORMAT)
+        else:
+            names = tuple(chosen or default_formats(first, codecs))
+        # The fourth of the default formats depends on the log.
+        with compiling([name for name in names or () if name not in wanted]) as wait:
+            if wait is not None and is_large:
+                wait(False)
+            answer = ask(names)
+            if show is not None:
+                show(answer)
+    return answer
 
 
 def _further_answers(sums: LogSums, question: Question, details: Collection[str]) -> dict[str, Any]:
@@ -177,30 +215,30 @@ def _further_answers(sums: LogSums, question: Question, details: Collection[str]
     return {name: answer for name, answer in answers.items() if answer is not None}
 
 
-def default_formats(parts: Sequence[Part], codecs: Collection[str] | None, assumed: Batching | None) -> tuple[str, ...]:
+def default_formats(first: Batches | None, codecs: Collection[str] | None = None) -> tuple[str, ...]:
     """Return v2, v3, the research formats, and the smallest other lossless format for the first batches.
 
-    The first batches are those of the largest file or partition.
-
     Args:
-        parts: the files or partitions that are read.
+        first: those of `first_batches`.
         codecs: a format must have all of them to be chosen besides MAIN_FORMATS; None: all codecs.
-        assumed: the producer's settings for sources that have no batches.
     """
     wanted = set(CODECS if codecs is None else codecs)
     others = [name for name in FORMATS if name not in MAIN_FORMATS and wanted <= set(FORMATS[name].capabilities.codecs)]
-    largest = max(parts, key=lambda part: part.size_bytes, default=None)
-    batches = None if largest is None else _first_batches(largest, assumed)
-    if batches is None:
+    if first is None:
         return *MAIN_FORMATS, OTHER_FORMAT
-    lossless = [name for name in others if not FORMATS[name].losses(*batches)]
-    smallest = min(lossless, key=lambda name: int(FORMATS[name].size(*batches).sum()), default=OTHER_FORMAT)
+    lossless = [name for name in others if not FORMATS[name].losses(*first)]
+    smallest = min(lossless, key=lambda name: int(FORMATS[name].size(*first).sum()), default=OTHER_FORMAT)
     return *MAIN_FORMATS, smallest
 
 
-def _first_batches(part: Part, assumed: Batching | None) -> Batches | None:
+def first_batches(parts: Sequence[Part], assumed: Batching | None = None) -> Batches | None:
+    """Return the first batches of the largest file or partition, or None if there are none to read.
+
+    assumed: the producer's settings for sources that have no batches.
+    """
+    largest = max(parts, key=lambda part: part.size_bytes, default=None)
     try:
-        chunk = next((chunk for chunk in part.chunks() if len(chunk.records)), None)
+        chunk = None if largest is None else next((each for each in largest.chunks() if len(each.records)), None)
     except InvalidConfig:
         raise
     except (KfbenchError, OSError):  # the error is reported later, when all records are read

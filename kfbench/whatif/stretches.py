@@ -20,6 +20,7 @@ from kfbench.arrays import Int64, group_bounds, ranges
 from kfbench.batches import BatchFields
 from kfbench.codecs import CODECS, Dictionary, codec_names
 from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS
+from kfbench.kernels.jit import compiled_only
 from kfbench.log.dictionaries import dictionary_batches
 from kfbench.log.segment import join_records
 from kfbench.log.writing import chained
@@ -262,7 +263,9 @@ def at_levels(stretches: Iterable[LogStretch], question: Question, run: Mapper =
     firsts = np.cumsum([0, *(len(piece.sizes) for piece in pieces)])[:-1]
     defaults = {codec: (codec, CODECS[codec].default_level or 0) for codec, _ in question.levels}
     slowest_first = sorted({*question.levels, *defaults.values()}, key=lambda pair: -pair[1])  # threads end together
-    found = dict(zip(slowest_first, run(partial(_at_level, batches, plain, firsts), slowest_first), strict=True))
+    with compiled_only():
+        _at_level(batches.part(0, 1), plain[:1], firsts[:1], slowest_first[-1])  # compiles before a time is taken
+        found = dict(zip(slowest_first, run(partial(_at_level, batches, plain, firsts), slowest_first), strict=True))
     places: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):
         places.setdefault(piece.stream, []).append(place)

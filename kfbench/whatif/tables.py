@@ -58,9 +58,14 @@ def tables(answer: WhatIf) -> list[Table]:
     return [all_topics_table(answer), *(table for section in sections(answer) for table in section.tables)]
 
 
-def _summary(answer: WhatIf, has_all_notes: bool) -> str:
+def render_first(answer: WhatIf) -> str:
+    """Return the beginning of the summary: the log now, and its tables. An answer of v2 alone has the first of them."""
     tables = "\n\n".join(table.to_text() for table in summary_tables(answer))
-    lines = [*wrap(log_line(answer), WIDTH), "", *tables.split("\n"), ""]
+    return "\n".join([*wrap(log_line(answer), WIDTH), "", tables])
+
+
+def _summary(answer: WhatIf, has_all_notes: bool) -> str:
+    lines = [*render_first(answer).split("\n"), ""]
     whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # paths
     for name in answer.more:
         lines += wrap(WHATIF_TABLES[name].line(answer), WIDTH, subsequent_indent="  ")

@@ -32,6 +32,7 @@ def process(*arguments: str | Path, env: dict[str, str] | None = None) -> subpro
 SWEEP = """
 title = "Two cells"
 analysis = "For a test."
+bytes = { records = 100 }
 [[grid]]
 name = "two"
 title = "Two cells"

@@ -11,7 +11,7 @@ from rich.console import Console
 from kfbench.cli import main
 from kfbench.formats import FORMATS
 from kfbench.records import Records
-from kfbench.whatif.compiling import compile_for_what_if
+from kfbench.whatif.compiling import compiling_behind
 from tests.cli.command import SWEEP, Done, Run
 from tests.runs import stored
 from tests.strategies import NOW_MS
@@ -20,7 +20,8 @@ from tests.strategies import NOW_MS
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
     """Compile the kernels that every what-if needs."""
-    compile_for_what_if(tuple(FORMATS), Console(file=io.StringIO()))
+    with compiling_behind(tuple(FORMATS), Console(file=io.StringIO())):
+        pass
 
 
 @pytest.fixture

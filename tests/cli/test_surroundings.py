@@ -108,10 +108,28 @@ def test_a_thread_that_calls_python_late_does_not_abort_the_command(
 
 
 IN_READ_ONLY = """
-mount --bind "$1" /mnt && mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp || exit 77
+mount --bind "$1" /mnt && mount -t tmpfs -o ro none /tmp || exit 77
 mount -t tmpfs -o ro none /var/tmp && mount -t tmpfs -o ro none /dev/shm || exit 77
 cd /proc && unset TMPDIR TEMP TMP && shift && exec "$@"
 """
+
+
+def in_namespace(
+    script: str, folder: Path, *arguments: str | Path, env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a namespace of mounts, which `script` changes for a folder."""
+    if not shutil.which("unshare"):
+        pytest.skip("needs unshare")
+    if script is IN_READ_ONLY and any(Path("/tmp") in path.parents for path in (ROOT, Path(sys.prefix))):
+        pytest.skip("this checkout is in /tmp, which is empty here")
+    done = subprocess.run(
+        ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", folder,
+         sys.executable, "-P", "-c", RUN, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 77 or done.stderr.startswith("unshare: "):
+        pytest.skip("may not make a namespace of mounts")
+    return done
 
 
 @pytest.mark.parametrize(
@@ -126,20 +144,68 @@ cd /proc && unset TMPDIR TEMP TMP && shift && exec "$@"
 )  # fmt: skip
 def test_commands_work_without_a_temporary_folder(tmp_path: Path, arguments: list[str]) -> None:
     """Only the cache is writable, as in a container whose root is read-only."""
-    if not shutil.which("unshare"):
-        pytest.skip("needs unshare")
     if Path("/tmp") in CACHE_FOLDER.parents:
         pytest.skip("the cache is in /tmp, which is read-only here")
     (tmp_path / "sweep.toml").write_text(SWEEP)
-    namespace = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
-    done = subprocess.run(
-        [*namespace, IN_READ_ONLY, "sh", tmp_path, sys.executable, "-P", "-c", RUN, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "KFBENCH_CACHE_DIR": str(CACHE_FOLDER.parents[1])},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode == 77 or done.stderr.startswith("unshare: "):
-        pytest.skip("may not make a namespace of mounts")
+    done = in_namespace(IN_READ_ONLY, tmp_path, *arguments, env={"KFBENCH_CACHE_DIR": str(CACHE_FOLDER.parents[1])})
     assert done.returncode == 0, done.stderr
+
+
+DELETED = """
+import shutil
+from kfbench.kernels import CACHE_FOLDER
+shutil.rmtree(CACHE_FOLDER.parents[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "words"),
+    [
+        ({"KFBENCH_CACHE_DIR": "/proc/none"}, RUN, "are stored in"),
+        ({}, DELETED + RUN, None),
+    ],
+    ids=["cannot be written", "deleted meanwhile"],
+)
+def test_a_command_answers_without_the_folder_for_compiled_kernels(
+    tmp_path: Path, environment: dict[str, str], code: str, words: str | None
+) -> None:
+    log = FOLDER / "append-time.log"
+    own = {"KFBENCH_CACHE_DIR": str(tmp_path / "cache"), "XDG_CACHE_HOME": ""}
+    answer = command("inspect", log, cwd=tmp_path)
+    done = command("inspect", log, cwd=tmp_path, env=own | environment, code=code)
+    assert (done.returncode, done.stdout) == (0, answer.stdout)
+    assert len(done.stderr.splitlines()) == bool(words) and (words or "") in done.stderr
+    assert bool([*tmp_path.rglob("*.nbc")]) == (words is None)
+
+
+ON_A_FULL_DISK = 'mount -t tmpfs -o size=64k none /mnt || exit 77; shift; exec "$@"'
+
+
+@pytest.mark.parametrize(
+    ("namespace", "cache", "why"),
+    [(ON_A_FULL_DISK, "/mnt", "No space left on device"), (IN_READ_ONLY, "/proc/none", "No such file or directory")],
+    ids=["full", "read-only"],
+)
+def test_a_command_says_once_why_compiled_kernels_are_not_stored(
+    namespace: str, cache: str, why: str, tmp_path: Path
+) -> None:
+    done = in_namespace(
+        namespace, tmp_path, "what-if", FOLDER / "append-time.log", "--format", "v2",
+        env={"HOME": "/proc", "XDG_CACHE_HOME": "", "KFBENCH_CACHE_DIR": cache, "KFBENCH_COMPILE": "0"},
+    )  # fmt: skip
+    assert (done.returncode, "What Kafka can do today" in done.stdout) == (0, True)
+    told = [line for line in done.stderr.splitlines() if "are not stored" in line]
+    assert len(told) == 1 and why in told[0]
+
+
+@pytest.mark.slow
+def test_kernels_are_compiled_for_the_next_call_without_shared_memory(tmp_path: Path) -> None:
+    done = in_namespace(
+        IN_READ_ONLY, tmp_path, "what-if", FOLDER / "append-time.log", "--format", "v2",
+        env={"KFBENCH_CACHE_DIR": "/mnt", "KFBENCH_COMPILE": "0"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [*tmp_path.rglob("compiled-what-if-v2")]
 
 
 @pytest.mark.parametrize(

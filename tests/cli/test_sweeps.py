@@ -73,6 +73,7 @@ def test_a_report_goes_where_its_sweep_wants_it_unless_told(
     is_published: bool, kfbench: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kfbench.report.publish.files_of", lambda run: [("index.html", str(run.path).encode())])
     row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}
     row |= {"status": "ok", "codec": "none", "batch_size": 10, "batches": 1, "payload_bytes": 50}
     sizes = [

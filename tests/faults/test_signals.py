@@ -60,7 +60,7 @@ def test_while_it_measures(tmp_path: Path, undisturbed: Run, moments: Random) ->
     assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
 
 
-@pytest.mark.parametrize("sent", [TERM, INT])
+@pytest.mark.parametrize("sent", [pytest.param(TERM, marks=pytest.mark.thorough), INT])
 def test_while_it_waits_for_a_turn(tmp_path: Path, moments: Random, sent: Sent) -> None:
     with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, host_lock():
         assert sweep.process.stderr is not None
@@ -69,7 +69,7 @@ def test_while_it_waits_for_a_turn(tmp_path: Path, moments: Random, sent: Sent) 
         ended_by(sweep, sent)
 
 
-@pytest.mark.parametrize("sent", [TERM, INT])
+@pytest.mark.parametrize("sent", [TERM, pytest.param(INT, marks=pytest.mark.thorough)])
 def test_while_a_cluster_compiles(tmp_path: Path, sent: Sent) -> None:
     mark = tmp_path / "compiling"
     patch = COMPILES.format(mark=str(mark), endless_s=ENDLESS_S)

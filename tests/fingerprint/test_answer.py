@@ -56,13 +56,13 @@ def check_same(log: Path, folder: Path, formats: Any = None) -> WhatIf:
     return of_print
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_log(name: str, tmp_path: Path) -> None:
     check_same(FOLDER / name, tmp_path)
 
 
-@pytest.mark.parametrize("formats", [["v3"], ["v2", "v0"], "all"])
+@pytest.mark.parametrize("formats", [["v3"], ["v2", "v0"], pytest.param("all", marks=pytest.mark.slow)])
 def test_other_formats(formats: Any, tmp_path: Path) -> None:
     check_same(FOLDER / "service-headers.log", tmp_path, formats)
 
@@ -73,6 +73,7 @@ def test_a_log_with_dictionaries(tmp_path: Path) -> None:
     assert of_print.sources[0].kinds == {"v2 zstd-dictionary": 200} and of_print.sources[0].dictionary_bytes > 0
 
 
+@pytest.mark.slow
 def test_a_large_log_has_another_sample_and_the_same_sizes_without_a_codec(tmp_path: Path) -> None:
     sample = WORKLOADS["user-activity"].generate(records=30_000, seed=3)
     log = written(tmp_path, FORMATS["v2"].encode(sample.records, sample.bounds))

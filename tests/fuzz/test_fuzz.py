@@ -41,6 +41,7 @@ def test_coverage_guided_inputs(tmp_path: Path) -> None:
     assert [name for name, found in outcome.found.items() if not found["accepted"] or not found["refused"]] == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_number_always_gives_the_same_damage(name: str) -> None:
     one, other, third = DamageSource(name, 1), DamageSource(name, 1), DamageSource(name, 2)
@@ -101,6 +102,7 @@ def test_a_failing_child_is_a_fault(number: int | None, deed: str, fault: str) -
     assert not outcome.found
 
 
+@pytest.mark.slow
 def test_an_index_error_in_a_twin_ends_the_run(tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris has no wheel for this machine")
     bad = tmp_path / "input"

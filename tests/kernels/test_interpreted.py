@@ -1,16 +1,24 @@
 """Kernels run as plain Python give the same results as compiled ones, and refuse indices out of range."""
 
+import dis
+import gc
 import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 
-from kfbench.kernels import COMPILED, interpreted
+import kfbench
+from kfbench.kernels import COMPILED, interpreted, jit
 from kfbench.kernels.simd import intrinsics
 from kfbench.research.columnar.kernels import bit_packing, simd_int64
 from tests.kernels.results import DAMAGED
@@ -18,10 +26,10 @@ from tests.kernels.results import DAMAGED
 ROOT = Path(__file__).parents[2]
 
 
-def results(disable_jit: str) -> dict[str, Any]:
+def results(environment: dict[str, str]) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.kernels.results"],
-        capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | {"NUMBA_DISABLE_JIT": disable_jit},
+        capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, Any] = json.loads(done.stdout)
@@ -30,13 +38,36 @@ def results(disable_jit: str) -> dict[str, Any]:
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves")
-def test_twins_write_and_read_what_compiled_kernels_do() -> None:
-    compiled, plain = results("0"), results("1")
-    assert (compiled["compiled"], plain["compiled"]) == (True, False)
+def test_plain_python_writes_and_reads_what_compiled_kernels_do(tmp_path: Path) -> None:
+    """Without compilation for coverage and fuzzing, and before kernels are compiled for a first call."""
+    compiled = results({})
+    before_compiling = {"KFBENCH_COMPILE": "0", "KFBENCH_CACHE_DIR": str(tmp_path)}
+    assert compiled["compiled"]
     assert len(compiled["digests"]) > 10 * DAMAGED
     assert len(set(compiled["digests"].values())) > len(compiled["digests"]) / 4, "most inputs read alike"
-    differing = [name for name, digest in compiled["digests"].items() if plain["digests"][name] != digest]
-    assert differing == []
+    for environment in ({"NUMBA_DISABLE_JIT": "1"}, before_compiling):
+        plain = results(environment)
+        assert not plain["compiled"]
+        assert [name for name, each in compiled["digests"].items() if plain["digests"][name] != each] == []
+
+
+@pytest.mark.skipif(not COMPILED, reason="NUMBA_DISABLE_JIT is set: there are no copies")
+def test_a_kernel_that_runs_as_plain_python_calls_no_compiled_code() -> None:
+    for found in walk_packages(kfbench.__path__, "kfbench."):
+        if ".kernels" in found.name:
+            import_module(found.name)
+    kernels = {each for each in gc.get_objects() if isinstance(each, jit._Kernel)}
+    assert len(kernels) > 100
+    waiting, copies = [jit._plain_copy(each).function for each in kernels], set[FunctionType]()
+    while waiting:
+        copy = waiting.pop()
+        copies.add(copy)
+        for name in (each.argval for each in dis.get_instructions(copy) if each.opname == "LOAD_GLOBAL"):
+            value = copy.__globals__.get(name)
+            called = [*vars(value).values()] if isinstance(value, SimpleNamespace) else [value]
+            assert not any(isinstance(each, Dispatcher | _Intrinsic) for each in called), (copy, name)
+            waiting += [each for each in called if isinstance(each, FunctionType) and each not in copies]
+    assert len(copies) > len(kernels)
 
 
 def test_every_intrinsic_has_a_twin() -> None:

@@ -59,6 +59,7 @@ counted((np.zeros(1, np.int64),) * 3, np.zeros(1, np.int64))
 """
 
 
+@pytest.mark.slow
 def test_without_the_option_there_are_reference_counts(tmp_path: Path) -> None:
     """Without our Numba option, compiled code counts references. Otherwise the test above would prove nothing."""
     program = tmp_path / "counted.py"
@@ -134,7 +135,10 @@ HOST = host_vectors()
             {"KFBENCH_PORTABLE": "0"},
             [kernels.FAST_CRC, kernels.WIDE_CRC],
             HOST,
-            marks=pytest.mark.skipif(os.environ.get("KFBENCH_PORTABLE") == "1", reason="KFBENCH_PORTABLE is set"),
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.skipif(os.environ.get("KFBENCH_PORTABLE") == "1", reason="KFBENCH_PORTABLE is set"),
+            ],
         ),
     ],
 )
@@ -171,7 +175,8 @@ def test_settings_have_cache_folders_of_their_own(tmp_path: Path) -> None:
     assert len(folders) == 4
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x80\x05", b"no pickle"], ids=["empty", "cut short", "foreign"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("damage", [b"\x80\x05", b"", b"no pickle"], ids=["cut short", "empty", "foreign"])
 def test_a_damaged_cache_file_is_written_again(damage: bytes, tmp_path: Path) -> None:
     code = (
         "import kfbench; records = kfbench.Records.from_lists([b'value'] * 9); "

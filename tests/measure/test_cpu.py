@@ -13,6 +13,7 @@ from kfbench.measure.cpu import (
     MAX_INNER_LOOPS,
     MOST_WARM_UP_CALLS,
     Arm,
+    binomial_cdf,
     measure,
     paired_ratio,
     warm_up,
@@ -148,6 +149,13 @@ def test_the_ends_are_the_ranks_of_the_methodology(rounds: int, low: int, high: 
     assert paired_ratio(np.arange(1, rounds + 1), np.ones(rounds)) == ((rounds + 1) // 2, low, high)
     held = binom.cdf(high - 1, rounds, 0.5) - binom.cdf(low - 1, rounds, 0.5)
     assert round(100 * float(held), 1) == percent
+
+
+@pytest.mark.parametrize("trials", [0, 1, 7, 60, 1_054, 20_000])
+@pytest.mark.parametrize("chance", [0.5, 0.95, 2 / 67])
+def test_binomial_probabilities_are_scipys(trials: int, chance: float) -> None:
+    found = binomial_cdf(trials, chance)
+    assert found == pytest.approx(binom.cdf(np.arange(trials + 1), trials, chance), rel=1e-9, abs=1e-15)
 
 
 def test_an_even_number_of_rounds_is_resampled_as_scipy_does() -> None:

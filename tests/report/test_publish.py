@@ -70,6 +70,7 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
+@pytest.mark.slow
 def test_a_report_is_the_newest_also_where_an_older_one_was_removed(run: Run, tmp_path: Path) -> None:
     date = run.manifest["started"][:10]
     for n in (2, 10):
@@ -97,7 +98,7 @@ def test_the_same_run_gives_the_same_directory_and_nothing_else(run: Run, report
     assert sorted(report.parent.rglob("*")) == before
 
 
-@pytest.mark.parametrize("of", ["run", "report"])
+@pytest.mark.parametrize("of", ["run", pytest.param("report", marks=pytest.mark.slow)])
 def test_every_byte_is_the_same_in_another_place_and_when_rendered_again(
     run: Run, report: Path, tmp_path: Path, of: str
 ) -> None:
@@ -107,6 +108,7 @@ def test_every_byte_is_the_same_in_another_place_and_when_rendered_again(
             assert (other / path.relative_to(report)).read_bytes() == path.read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_times_of_peers_are_of_the_code_and_not_of_the_run(
     run: Run, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,7 @@ def test_a_whole_run_without_a_number_of_a_text_is_refused(run: Run) -> None:
         Report(alone(run), is_strict=True).pages  # noqa: B018
 
 
+@pytest.mark.slow
 def test_tables_of_the_grid_do_not_change_with_workloads_and_paths(run: Run, whole: Run) -> None:
     """Rows of workloads have no axes, so pandas turns integers into floats and booleans into objects."""
     grid, both = tables_of_run(alone(run)), tables_of_run(alone(whole))
@@ -168,6 +169,7 @@ SUBSETS: Final[Mapping[str, tuple[Callable[[Row], bool], set[str], set[str]]]] =
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("subset", SUBSETS)
 def test_a_report_renders_whatever_a_run_lacks(subset: str, rows: list[Row], tmp_path: Path) -> None:
     """No page is empty, no preset has no number, and a page without rows is left out."""

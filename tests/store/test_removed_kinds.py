@@ -89,6 +89,7 @@ def tables_of(run: Run) -> dict[str, Any]:
     return {name: table for name, table in report_of(run).json.items() if name not in ("missing", "failures")}
 
 
+@pytest.mark.slow
 def test_a_report_has_no_section_and_no_table_of_them(tmp_path: Path, kfbench: Command) -> None:
     """Only tables of stored files and of the manifest are left, such as times of other implementations."""
     run = removed_run(tmp_path / "run", filter=["kind=" + ",".join(sorted(REMOVED_KINDS))])
@@ -100,6 +101,7 @@ def test_a_report_has_no_section_and_no_table_of_them(tmp_path: Path, kfbench: C
     assert not {"research.html"} & {file.name for file in Path(done.out.strip()).parent.iterdir()}
 
 
+@pytest.mark.slow
 def test_tables_of_other_rows_do_not_change(tmp_path: Path) -> None:
     others = workload_rows()
     alone = stored(tmp_path / "alone", others)

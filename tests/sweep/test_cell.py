@@ -33,7 +33,12 @@ from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint
 from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, measure_with, model_cell
 
-of_every_kind = pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND, ids=lambda cell: f"{cell.kind} {cell.path}")
+of_every_kind = pytest.mark.parametrize(
+    "cell",
+    # valgrind runs a Python at a fiftieth of its speed
+    [pytest.param(cell, marks=[pytest.mark.slow] * (cell.kind == "instructions")) for cell in CELLS_OF_EVERY_KIND],
+    ids=lambda cell: f"{cell.kind} {cell.path}",
+)
 
 
 @pytest.fixture(autouse=True)

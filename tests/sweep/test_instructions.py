@@ -118,6 +118,7 @@ def test_a_wrong_question_is_refused(wrong: dict[str, Any]) -> None:
 
 
 @needs_valgrind
+@pytest.mark.slow
 def test_counts_are_those_of_the_records_and_repeat(load: Load) -> None:
     cells = cells_of(load, '"encode", "decode"', formats='"v2", "v3"')
     first, again = ([row for cell in cells for row in measure_cell(cell)] for _ in range(2))

@@ -69,6 +69,7 @@ def test_little_work_is_shared_among_all_cores() -> None:
     assert len(plan_stages(cells[:1], cores=8)[0].tasks) == 1
 
 
+@pytest.mark.slow
 def test_stages_take_about_what_is_estimated(tmp_path: Path) -> None:
     """Estimates are within a factor of 1.5 of the busy seconds in a published run.
 
@@ -124,7 +125,10 @@ def test_a_cell_above_the_budget_is_split_by_format_or_skipped() -> None:
 def test_what_is_there_is_not_measured_again() -> None:
     cells = tuple(CELLS_OF_EVERY_KIND)
     assert cells_left(cells, SCHEMA.empty_table()) == cells
-    rows = [measure_cell(cell) for cell in cells]
+    rows = [
+        failed_rows(cell, "skipped", "valgrind takes long") if cell.kind == "instructions" else measure_cell(cell)
+        for cell in cells
+    ]
     for i, cell in enumerate(cells):
         found = table([row for j, of_other in enumerate(rows) if j != i for row in of_other])
         assert cells_left(cells, found) == (cell,)

@@ -67,6 +67,7 @@ for more in {"spark.cores.max": "1"}, {}:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
     """The second session has no settings of the first, which started the JVM.
 
@@ -77,6 +78,7 @@ def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_worker_on_this_machine_with_other_code_is_refused(tmp_path: Path) -> None:
     ours = Path(kfbench.__file__).parent
     shutil.copytree(ours, tmp_path / "kfbench", ignore=shutil.ignore_patterns("__pycache__"))
@@ -120,6 +122,7 @@ next(map_tasks(bytes, [64 << 20], "rows"))  # more than a socket holds
         pytest.param("meanwhile", "the JVM ended: it returned 0 of 1 results\n", marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.slow
 def test_a_jvm_that_dies_before_its_result_is_reported(moment: str, said: str) -> None:
     """The sweep must report that the JVM died.
 
@@ -178,8 +181,6 @@ def test_a_run_is_whole_and_says_how_it_came_about(
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.thorough
 def test_an_interrupted_run_says_so_and_is_resumed(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,6 +47,7 @@ def test_a_difference_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 @pytest.mark.skipif(why_not_counted() is not None, reason=why_not_counted() or "")
+@pytest.mark.slow
 def test_the_committed_numbers_are_those_of_the_api() -> None:
     stored = read(LEDGER)
     if stored.header != header():

@@ -9,15 +9,18 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.metadata import distribution
+from importlib.metadata import distribution, requires
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tools.loopback import LOOPBACK
 from tools.uv_with_pip_settings import pip_settings, uv_variables
@@ -111,6 +114,7 @@ def _project(folder: Path, wheels: list[Path]) -> Path:
     (folder / "kfbench").mkdir()
     (folder / "kfbench/__init__.py").write_text("")
     (folder / "requirements.lock").write_text("".join(map(_lock_lines, sorted(wheels))))
+    (folder / "requirements-report.txt").write_text("\n".join(LOCKED))
     return folder
 
 
@@ -128,20 +132,39 @@ def test_the_lock_is_installed_from_the_index_of_pip(tmp_path: Path, index: Inde
         )
     thing = _write_wheel(index.folder, "kfbench-thing", "1.5", {"kfbench_thing.py": b"NUMBER = 5\n"})
     project = _project(tmp_path / "a project", [*wheels, thing])
-    done = subprocess.run(
-        ["sh", project / "tools/setup.sh"],
-        env=_environment(tmp_path, f"[global]\nindex-url = {index.url}\n", PYTHON=sys.executable),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(done.stderr.splitlines()) == (1 if works else 2), done.stderr
-    assert ("kfbench.uv" in done.stderr) != works
+    environment = _environment(tmp_path, f"[global]\nindex-url = {index.url}\n", PYTHON=sys.executable)
+
+    def set_up(*packages: str) -> str:
+        done = subprocess.run(
+            ["sh", project / "tools/setup.sh", *packages], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    for packages in (["report"], []):
+        assert thing.name not in index.user_agents
+        complaints = set_up(*packages)
+        assert len(complaints.splitlines()) == (1 if works else 2), complaints
+        assert ("kfbench.uv" in complaints) != works
     assert index.user_agents[thing.name] == ("uv" if works else "pip")
+    assert not set_up("report")  # everything is there
     python = project / ".venv/bin/python"
     subprocess.run([python, "-c", "import kfbench, kfbench_thing"], cwd=tmp_path, check=True)
     assert list(project.glob(".venv/lib/python3*/site-packages/__pycache__/kfbench_thing.*.pyc"))
+
+
+def test_make_report_gets_what_kfbench_with_spark_requires() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, groups = declared["project"], declared["dependency-groups"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["sweep"], *groups["setup"]]
+    left, found = [*map(Requirement, wanted)], set[str]()
+    while left:
+        needed = left.pop()
+        if needed.name not in found and (not needed.marker or needed.marker.evaluate({"extra": ""})):
+            found.add(needed.name)
+            left += map(Requirement, requires(needed.name) or ())
+    names = (ROOT / "requirements-report.txt").read_text(encoding="utf-8").split()
+    assert {canonicalize_name(each) for each in found} <= {*names}
 
 
 INDEX, OTHER = "https://one.example/simple", "https://two.example/simple"

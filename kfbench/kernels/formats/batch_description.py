@@ -8,7 +8,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels.formats import batch_header, rows
 from kfbench.kernels.formats.batch_tags import read_shared, read_tags
-from kfbench.kernels.jit import kernel, leaf, variant
+from kfbench.kernels.jit import kernel, leaf, skimming, variant
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u32
 from kfbench.kernels.wire.lengths import get_length, skip
 from kfbench.kernels.wire.sealing import NEVER
@@ -165,7 +165,7 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
         row.canonical = whole
 
 
-describe = variant(_describe, "describe", FEATURED=False)
+describe = skimming(variant(_describe, "describe", FEATURED=False))
 describe_featured = variant(_describe, "describe_featured", FEATURED=True)
 
 

@@ -7,7 +7,7 @@ from kfbench.kernels.formats import batch_header, enriched, kip98
 from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.legacy import FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP
 from kfbench.kernels.formats.message_fields import ATTRIBUTES, LAST_CODEC
-from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.jit import kernel, leaf, skimming
 from kfbench.kernels.simd.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
@@ -167,6 +167,7 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
     return b, at, status.SOUND, False
 
 
+@skimming
 @kernel
 def counts(data, positions, most, found):
     """Fill found, int64[batches], with the record count in each batch header, limited to the range from 1 to `most`.

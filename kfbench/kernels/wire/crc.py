@@ -190,14 +190,15 @@ def _portable_tail(crc, buffer, start, end):
 # for at least BLOCK bytes. `crc32c_finish` adds the rest. `crc32c_copy` copies data[start : start + size] to
 # buffer[at:] and may update the checksum on the way, because a copy costs almost nothing compared with a checksum.
 CRC32C_START, BLOCK = ALL32, 3 * LONG
+_portable = _no_ahead, _no_ahead, _portable_tail, _portable_copy
 if WIDE_CRC:
     _tier = _wide_ahead, _no_ahead, _fast_tail, _wide_copy
 elif FAST_CRC:
     _tier = _chained_ahead, _chained_rest, _fast_tail, _chained_copy
 else:
-    _tier = _no_ahead, _no_ahead, _portable_tail, _portable_copy
-crc32c_ahead, _rest_leaf, _tail_leaf = map(leaf, _tier[:3])
-crc32c_copy = part(_tier[3])
+    _tier = _portable
+crc32c_ahead, _rest_leaf, _tail_leaf = map(leaf, _tier[:3], _portable[:3])
+crc32c_copy = part(_tier[3], _portable[3])
 
 
 @leaf
@@ -252,7 +253,7 @@ def _portable_crc32(buffer, start, end):
     return _tail(IEEE_TABLES, ALL32, buffer, start, end) ^ ALL32
 
 
-crc32 = leaf(_fast_crc32 if FAST_CRC else _portable_crc32)
+crc32 = leaf(_fast_crc32 if FAST_CRC else _portable_crc32, _portable_crc32)
 
 
 crc = crc32c  # replaced by each variant

@@ -1,7 +1,7 @@
 """Entries of a log: batches or messages. In every format, each starts with offset and length; byte 16 is the magic."""
 
 from kfbench import layouts
-from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.jit import kernel, leaf, skimming
 from kfbench.kernels.simd.intrinsics import get_i8, get_i32, move, prefetch
 
 LENGTH_AT = layouts.position(layouts.ENTRY, "length")
@@ -31,6 +31,7 @@ def ask_on(data, at, size):
         prefetch(data, at + STREAM_BEGIN + k)
 
 
+@skimming
 @kernel
 def walk(data, positions, magics):
     """Find the entries of a log. An incomplete last entry is no error.

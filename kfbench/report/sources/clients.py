@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtr
 
 from kfbench.codecs import CODECS
 from kfbench.formats import BASE_FORMAT
-from kfbench.measure.cpu import CONFIDENCE, Interval, paired_ratio
+from kfbench.measure.cpu import CONFIDENCE, Interval, binomial_cdf, paired_ratio
 from kfbench.present.names import codec_words
 from kfbench.present.rows import Runs
 from kfbench.present.stored_times import (
@@ -157,7 +156,7 @@ def java_ratio(row: JavaRow, base: JavaRow) -> Interval:
     """
     ratios = np.sort(np.array(row.fork_ns) / np.array(base.fork_ns))
     # The probability that the median is below the lowest ratio, the second lowest, and so on.
-    below = bdtr(np.arange(len(ratios)), len(ratios), 0.5)
+    below = binomial_cdf(len(ratios), 0.5)
     at = max(int(np.searchsorted(below, (1 - CONFIDENCE) / 2)) - 1, 0)
     return Interval(median=float(np.median(ratios)), low=float(ratios[at]), high=float(ratios[-1 - at]))
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kfbench.errors import IllegalCombination
+from kfbench.errors import IllegalCombination, MissingExtra
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.cell import Cell
 from kfbench.measure.child import LibraryEnded, call_in_child
@@ -38,7 +38,6 @@ from kfbench.research.rivals import NAMES, Rival, missing, rivals
 from kfbench.research.rivals.measure import measure_rival
 from kfbench.research.rivals.measure_cpu import CLOCK_NAME, EACH, RIVAL_OPERATIONS, RivalInput, time_rivals
 
-INSTALL: Final = "pip install 'kfbench[rivals]'"
 CODECS: Final = frozenset({"none", "lz4", "zstd"})
 
 # Fitted to some cells of the profile `rivals`.
@@ -114,7 +113,7 @@ class _Rivals(Kind):
     def note(self, cells: Sequence[Cell]) -> str | None:
         wanted = dict.fromkeys(name for cell in cells for name in cell.formats)
         if found := [name for name in wanted if name in missing()]:
-            return f"not installed: {', '.join(found)} (skipped rows); to install: {INSTALL}"
+            return f"not installed: {', '.join(found)} (skipped rows); {MissingExtra('rivals')}"
         return None
 
 

@@ -6,17 +6,20 @@ cell. Loading all kernels from the cache takes about a second.
 """
 
 import hashlib
+import os
 import signal
 import sys
 import threading
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import product
-from multiprocessing import connection, get_context
-from multiprocessing.context import SpawnProcess
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from rich.console import Console
@@ -25,6 +28,7 @@ from kfbench.arrays import Int64
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
+from kfbench.kernels.jit import WARNED, are_stored, compiled_only, load_compiler
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cell import Cell
 from kfbench.measure.container import workers
@@ -47,6 +51,7 @@ PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mir
 DONE: Final = "compiled"
 COMPILING: Final = "compiling kernels, once"
 PROCESS_BYTES: Final = 400 << 20  # the memory of a process that compiles
+LOOK_S: Final = 0.2
 COMPILING_S: Final = 60.0  # about the time for the default profile on two cores
 
 Names = tuple[str, ...]
@@ -129,8 +134,11 @@ def by_family(names: Iterable[str]) -> list[Names]:
 
 
 def are_compiled(calls: Sequence[Call]) -> bool:
-    """Return True if `note_compiled` has recorded these calls, for this version of the code and this processor."""
-    return not COMPILED or _mark_of(calls).exists()
+    """Return True if `note_compiled` has recorded these calls, for this version of the code and this processor.
+
+    True also if kernels cannot be stored: each process compiles its own.
+    """
+    return not COMPILED or not are_stored() or _mark_of(calls).exists()
 
 
 def note_compiled(calls: Sequence[Call]) -> None:
@@ -143,36 +151,75 @@ def _mark_of(calls: Sequence[Call]) -> Path:
     return CACHE_FOLDER / f"{DONE}-{hashlib.sha256(names.encode()).hexdigest()[:16]}"
 
 
-def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
-    """Run each call in a new process, one process per core at a time. Yield each call and True if it succeeded.
+class Compilation:
+    """Calls that compile kernels, in new processes: one per core, each takes the next call when it has ended one.
 
-    The error of a failed call is not shown. The measurement that needs the kernel compiles it again and reports the
-    error.
+    A call may fail. The measurement that needs the kernel compiles it again, and has the error. Pipes join the
+    processes, because not every container has shared memory.
+
+    nice: how much lower the processes' priority is than that of this process.
     """
-    context = get_context("spawn")
-    waiting, most = list(reversed(calls)), workers(PROCESS_BYTES)
-    running: dict[Any, tuple[SpawnProcess, Call]] = {}
-    with counting(console, is_spoken=True) as progress:
-        bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
-        try:
-            while waiting or running:
-                while waiting and len(running) < most:
-                    call = waiting.pop()
-                    process = context.Process(target=_run, args=call, daemon=True)
+
+    def __init__(self, calls: Sequence[Call], nice: int = 0) -> None:
+        self._calls, self._nice = calls, nice
+        self._processes: list[BaseProcess] = []
+        self._running: list[Connection] = []
+        self._ended: dict[int, str | None] = {}  # the errors, by the number of the call
+
+    def __enter__(self) -> Self:
+        # A fork has everything imported already. A process with threads cannot be forked safely.
+        can_fork = sys.platform == "linux" and threading.active_count() == 1
+        context = get_context("fork" if can_fork else "spawn")
+        if can_fork and self._calls:
+            load_compiler()
+        numbers, to_numbers = context.Pipe(duplex=False)
+        with to_numbers:
+            os.write(to_numbers.fileno(), bytes(range(len(self._calls))))
+        with numbers, warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of NumPy's own threads
+            for _ in range(min(workers(PROCESS_BYTES), len(self._calls))):
+                results, to_results = context.Pipe(duplex=False)
+                with to_results:
+                    arguments = self._calls, numbers, to_results, self._nice
+                    process: BaseProcess = context.Process(target=_run, args=arguments, daemon=True)  # type: ignore[attr-defined]
                     _start(process)
-                    running[process.sentinel] = process, call
-                for sentinel in connection.wait(list(running)):
-                    process, call = running.pop(sentinel)
-                    process.join()
-                    progress.update(bar, advance=1)
-                    yield call, process.exitcode == 0
-        finally:
-            for process, _ in running.values():
-                process.terminate()
-                process.join()
+                self._processes.append(process)
+                self._running.append(results)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.terminate()
+            process.join()
+        for results in self._running:
+            results.close()
+
+    def _is_running(self, first: int, wait_s: float = 0) -> bool:
+        """Take the results that come within `wait_s` seconds. Return False if the first calls have ended."""
+        for results in wait(self._running, wait_s):
+            assert isinstance(results, Connection)
+            try:
+                number, failure = results.recv()
+                self._ended[number] = failure
+            except EOFError:
+                self._running.remove(results)
+                results.close()
+        return bool(self._running) and not self._ended.keys() >= {*range(first)}
+
+    def wait(self, console: Console, what: str = COMPILING, first: int | None = None) -> list[str]:
+        """Show the progress until all calls have ended, or as many as `first`. Return the errors as text."""
+        first = len(self._calls) if first is None else first
+        if self._is_running(first):
+            with counting(console, is_spoken=True) as progress:
+                done = len(self._ended)
+                bar = progress.add_task(what, total=len(self._calls) - done, unit="parts", failed="")
+                while self._is_running(first, LOOK_S):
+                    progress.update(bar, completed=len(self._ended) - done)
+        failures = [failure for failure in self._ended.values() if failure]
+        has_died = not self._running and len(self._ended) < len(self._calls)
+        return [*failures, *["a process that compiles has ended early"] * has_died]
 
 
-def _start(process: SpawnProcess) -> None:
+def _start(process: BaseProcess) -> None:
     """Start a process that ignores Ctrl-C, so only its parent ends it."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         process.start()
@@ -184,16 +231,25 @@ def _start(process: SpawnProcess) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(*call: Any) -> None:
-    if why_not_compiled(call):
-        sys.exit(1)
+def _run(calls: Sequence[Call], numbers: Connection, results: Connection, nice: int) -> None:
+    """Make calls, each with the next of the numbers. Send the number, and None or an error."""
+    if hasattr(os, "nice"):
+        os.nice(nice)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork has that of the command, which waits for the end of a call
+    os.environ[WARNED] = "1"  # the process that waits says what is wrong with the cache
+    parent = parent_process()
+    while (number := os.read(numbers.fileno(), 1)) and parent and parent.is_alive():  # each byte has one reader
+        results.send((number[0], why_not_compiled(calls[number[0]])))
+        if not are_stored():
+            return
 
 
 def why_not_compiled(call: Call) -> str | None:
     """Compile kernels. Return the error as text, or None. The rows of cells that need these kernels have it, too."""
     function, argument = call
     try:
-        function(argument)
+        with compiled_only():
+            function(argument)
     except Exception as error:
         return error_text(error)
     return None
@@ -263,6 +319,6 @@ def compile_for_cells(cells: Sequence[Cell], console: Console) -> None:
     """Compile the kernels that measuring these cells needs, on all cores. Skip this if the cache marks it as done."""
     calls = compilations(cells)
     if not are_compiled(calls):
-        ended_well = [is_done for _, is_done in compile_in_processes(calls, console)]
-        if all(ended_well):
-            note_compiled(calls)
+        with Compilation(calls) as compilation:
+            if not compilation.wait(console):
+                note_compiled(calls)

@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from kfbench import __version__
-from kfbench.measure.cell import Cell
 from kfbench.measure.container import cores as local_cores
 from kfbench.measure.environment import environment, libraries, without_hosts
 from kfbench.measure.host_lock import HostLockWait
@@ -27,13 +26,21 @@ from kfbench.plugins import plugins
 from kfbench.progress import counting, say
 from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.definition.profile import Profile
-from kfbench.sweep.host.compiling import COMPILING, are_compiled, compilations, note_compiled, why_not_compiled
+from kfbench.sweep.host.compiling import (
+    COMPILING,
+    Compilation,
+    are_compiled,
+    compilations,
+    note_compiled,
+    why_not_compiled,
+)
+from kfbench.sweep.host.compiling import Call as Compiling
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.history import RunHistory, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, cells_left, plan_stages
 from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, TaskResult, failed_rows, measure_task
-from kfbench.sweep.spark.executors import Call, Executors, Lost, attempt_calls, open_executors, run_calls
-from kfbench.sweep.spark.session import retrying, versions
+from kfbench.sweep.spark.executors import Call, Executors, Lost, attempt_calls, open_executors
+from kfbench.sweep.spark.session import is_cluster, retrying, versions
 
 AHEAD: Final = 1  # the number of tasks that Spark plans while all cores are busy
 
@@ -71,7 +78,11 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         check_place(out)  # before Spark starts, which takes seconds
     for note in notes(profile):
         say(console, note)
+    calls = compilations(cells_left(profile.cells, sound_rows(resume)) if resume else profile.cells)
+    if not is_cluster(master) and are_compiled(calls):
+        calls = []
     with ExitStack() as stack:
+        compilation = None if is_cluster(master) else stack.enter_context(Compilation(calls))
         executors = stack.enter_context(open_executors(master, archive=options.archive))
         facts |= {"spark": versions(executors.spark)}
         host = timed_on(resume, sound_rows(resume), profile, before, executors.hosts) if resume else None
@@ -79,8 +90,14 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
         stack.enter_context(_showing_how_to_resume(writer.path, console))
         cells = cells_left(profile.cells, writer.found)
         history = RunHistory(writer, executors.hosts)
+        if cells and calls:
+            wait = partial(_compile_on_cluster, executors, calls) if compilation is None else compilation.wait
+            failures = wait(console)
+            for failure in dict.fromkeys(failures):
+                say(console, f"some kernels cannot be compiled: {failure}")
+            if compilation and not failures:
+                note_compiled(calls)
         with counting(console, is_spoken=True) as progress:
-            _compile(executors, cells, progress)
             lock_wait = HostLockWait(partial(say, console), writer.path)
             slots = executors.slots()
             for stage in plan_stages(cells, options.budget_s, slots):
@@ -232,24 +249,11 @@ def _showing_how_to_resume(run: Path, console: Console) -> Iterator[None]:
         raise
 
 
-def _compile(executors: Executors, cells: Sequence[Cell], progress: Progress) -> None:
-    """Compile the kernels that measuring these cells needs, on each host of a cluster or all cores of this machine."""
-    calls = compilations(cells)
+def _compile_on_cluster(executors: Executors, calls: Sequence[Compiling], console: Console) -> list[str]:
+    """Compile kernels on each host. Return the errors as text."""
     slots = executors.slots()
-    if not calls or (are_compiled(calls) and not executors.is_cluster):
-        return
-    if executors.is_cluster:
+    with counting(console, is_spoken=True) as progress:
         bar = progress.add_task(COMPILING, total=slots, unit="slots", failed="")
         failures = [each for each in executors.prepare([(why_not_compiled, call) for call in calls]) if each]
         progress.update(bar, advance=slots)
-    else:
-        bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
-        failures = []
-        for _, failure in run_calls(executors, [(why_not_compiled, call) for call in calls], slots):
-            progress.update(bar, advance=1)
-            if failure:
-                failures.append(failure)
-    for failure in dict.fromkeys(failures):
-        say(progress.console, f"some kernels cannot be compiled: {failure}")
-    if not failures and not executors.is_cluster:
-        note_compiled(calls)
+    return failures

@@ -18,6 +18,7 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from kfbench.codecs import CODECS
+from kfbench.kernels.jit import compiled_only
 from kfbench.measure.cell import Cell
 from kfbench.measure.columns import Row
 from kfbench.measure.environment import host
@@ -101,7 +102,8 @@ def measure_cell(cell: Cell) -> list[Row]:
     because rows are published and compared. Raises the errors in BUSY.
     """
     kind = kind_of(cell)
-    rows = watch_host(lambda: kind.rows(cell)) if kind.is_timed else kind.rows(cell)
+    with compiled_only():
+        rows = watch_host(lambda: kind.rows(cell)) if kind.is_timed else kind.rows(cell)
     return _under_its_grids(cell, rows, host())
 
 

@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
@@ -163,10 +164,8 @@ class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
         require((self.mean or self.median or 0) > 0, "mean: not above 0")
 
     def at(self, p: Floats) -> Floats:
-        from scipy.special import ndtri
-
         median = self.median if self.mean is None else self.mean * math.exp(-(self.sigma**2) / 2)
-        found: Floats = median * np.exp(self.sigma * ndtri(p))
+        found: Floats = median * np.exp(self.sigma * np.array([*map(NormalDist().inv_cdf, p.tolist())]))
         return found
 
 

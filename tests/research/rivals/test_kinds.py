@@ -101,6 +101,7 @@ class Aborts(ArrowIpc):
 ENDED = "parquet: the library ended its process: signal 6"
 
 
+@pytest.mark.slow
 def test_a_library_that_ends_its_process_is_a_row_with_the_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"parquet": Aborts(), "arrow-ipc": ArrowIpc()}
     monkeypatch.setattr(module, "rivals", lambda: found)

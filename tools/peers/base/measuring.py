@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.kernels.jit import no_garbage_collection
 from kfbench.measure.cell import Cell
-from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_line
 from kfbench.present.stored_times import KAFKA_FORMATS
 from kfbench.sweep.definition.profile import load_profile

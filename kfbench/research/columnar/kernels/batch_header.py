@@ -11,7 +11,7 @@ from kfbench import layouts
 from kfbench.kernels.formats.batch_description import describe_header, describe_producer
 from kfbench.kernels.formats.batch_header import BatchHeader
 from kfbench.kernels.formats.batch_tags import same_bytes
-from kfbench.kernels.jit import kernel, leaf, part
+from kfbench.kernels.jit import kernel, leaf, part, skimming
 from kfbench.kernels.simd.intrinsics import (
     bit_count,
     get_i16,
@@ -322,6 +322,7 @@ def assign(data, positions, ends, epoch, chosen):
     return written
 
 
+@skimming
 @kernel
 def add_record_counts(data, positions, most, found):
     """Set the record counts of columnar batches in found, int64[batches], limited to the range from 1 to `most`."""
