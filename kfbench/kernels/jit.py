@@ -256,9 +256,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     try:
         with _cached_in_our_folder():
             compiled = njit(**_OPTIONS, cache=True)(function)
-        compiled._cache._cache_file.__class__ = _CacheFiles
-    except RuntimeError:  # the folder cannot be written
+    except RuntimeError:  # no folder can be written
         compiled = njit(**_OPTIONS)(function)
+    if not getattr(compiled._cache, "cache_path", "").startswith(str(CACHE_FOLDER)):
+        compiled._cache = NullCache()  # Numba would store kernels beside their sources
+    else:
+        compiled._cache._cache_file.__class__ = _CacheFiles
     compiled.__class__ = _Kernel
     return compiled
 
