@@ -187,12 +187,13 @@ CACHE_FOLDER = _cache_folder()
 @contextmanager
 def _cached_in_our_folder() -> Iterator[None]:
     """Let Numba cache in CACHE_FOLDER while this context is active. Other packages that use Numba are unaffected."""
-    before = numba.config.CACHE_DIR
+    before = numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    numba.config.CACHE_LOCATOR_CLASSES = "UserProvidedCacheLocator"  # no other folder, such as that of the sources
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES = before
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]
@@ -256,12 +257,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     try:
         with _cached_in_our_folder():
             compiled = njit(**_OPTIONS, cache=True)(function)
-    except RuntimeError:  # no folder can be written
-        compiled = njit(**_OPTIONS)(function)
-    if not getattr(compiled._cache, "cache_path", "").startswith(str(CACHE_FOLDER)):
-        compiled._cache = NullCache()  # Numba would store kernels beside their sources
-    else:
         compiled._cache._cache_file.__class__ = _CacheFiles
+    except RuntimeError:  # the folder cannot be written
+        compiled = njit(**_OPTIONS)(function)
     compiled.__class__ = _Kernel
     return compiled
 

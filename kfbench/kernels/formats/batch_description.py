@@ -166,7 +166,7 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
 
 
 describe = skimming(variant(_describe, "describe", FEATURED=False))
-describe_featured = variant(_describe, "describe_featured", FEATURED=True)
+describe_featured = skimming(variant(_describe, "describe_featured", FEATURED=True))
 
 
 @kernel
