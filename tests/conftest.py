@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kfbench.sweep.host.java import LEAST_JAVA, find_java
-from tests.sampling import mark_compiled_only, mark_matrix
+from tests.sampling import mark_compiled_only, mark_matrix, mark_stages
 from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy, so examples have no deadline.
@@ -21,9 +21,6 @@ settings.register_profile("nightly", max_examples=60)  # the rest is as in the p
 REGISTRIES = "KFBENCH_REGISTRIES"  # if set, tests may download from the Java and npm registries
 
 
-# Small inputs run on compiled kernels, too.
-os.environ["KFBENCH_COMPILE"] = "1"
-
 # with one of these set, the library `rich` formats for a terminal; tests start without them
 for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(name, None)
@@ -31,6 +28,7 @@ for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "T
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    mark_stages(items)
     mark_matrix(items)
     mark_compiled_only(items)
     yield
@@ -38,6 +36,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("spark")}
     items.sort(key=lambda item: item.path not in long)
     _skip_what_cannot_run(items)
+
+
+def pytest_collection_finish() -> None:
+    """Run small inputs on compiled kernels, too; not those that modules of tests encode as they are imported."""
+    os.environ["KFBENCH_COMPILE"] = "1"
 
 
 def _skip_what_cannot_run(items: Sequence[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""Mark test cases for the quick suite and for coverage.
+"""Mark test cases for the quick suite, for the other stages of continuous integration, and for coverage.
 
 `matrix` marks cases outside the quick suite's sample. `compiled_only` marks cases that cover few further branches.
 """
@@ -8,8 +8,19 @@ from collections.abc import Sequence
 
 import pytest
 
+STAGES = ("browser", "cluster", "faults")  # folders whose tests are a stage of their own
 Parameters = frozenset[tuple[str, str]]
 SAME_BRANCHES = ("v3-attributes-only", "v3-header-only")  # their kernels take the same branches as v3
+
+
+def mark_stages(items: Sequence[pytest.Item]) -> None:
+    """Mark tests by their folder. A mark that stands elsewhere is an error, because no stage would run its test."""
+    for item in items:
+        for stage in STAGES:
+            if item.path.parent.name == stage:
+                item.add_marker(stage)
+            elif item.get_closest_marker(stage):
+                raise pytest.UsageError(f"{item.nodeid}: marked {stage}, but not in tests/{stage}")
 
 
 def mark_matrix(items: Sequence[pytest.Item]) -> None:

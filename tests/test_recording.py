@@ -43,7 +43,7 @@ def test_kafkas_readers_confirm_the_committed_facts(recorder: ModuleType, tmp_pa
 
 
 @pytest.mark.broker
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_new_recording_has_the_same_batches_and_records(recorder: ModuleType, tmp_path: Path) -> None:
     recorder.record(tmp_path, recorder.RECORDINGS)
     assert sorted(entry["file"] for entry in json.loads((tmp_path / "index.json").read_text())) == NAMES

@@ -22,8 +22,9 @@ def main(profile: str = "default") -> None:
 
     console = Console(stderr=True)
     compile_for_cells(load_profile(profile).cells, console)
-    with compiling_behind(tuple(FORMATS), console):
-        pass
+    for has_headers in (False, True):
+        with compiling_behind(FORMATS, console, has_headers=has_headers):
+            pass
 
 
 def print_costs() -> None:

@@ -4,7 +4,7 @@
 # Without Python 3.13 the tests run here as they are.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-tests=(make test PYTEST_ARGS=--durations=40)
+tests=(make test WORKERS="${WORKERS:-2}")
 
 # Print the prefix of a Python 3.13 with venv, on PATH or of pyenv.
 python313() {

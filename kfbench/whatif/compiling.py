@@ -67,16 +67,17 @@ def compiling_behind(
 def calls_for(formats: Collection[str], sized: Collection[str] = (), has_headers: bool = False) -> "list[Call]":
     """Return the calls that compile what is not compiled yet, those of the base format first."""
     left = [name for name in FORMATS if name in formats and not _mark(name, has_headers).exists()]
-    only_sized = tuple(name for name in sized if name not in formats)
+    only_sized = tuple(name for name in sized if name not in formats and not _mark(name, has_headers).exists())
     is_sized = not only_sized or _mark(SIZES, has_headers).exists()
-    if (not left and is_sized) or not COMPILED or not are_stored():
+    is_read = BASE_FORMAT not in formats or _mark(READING, has_headers).exists()
+    if (not left and is_sized and is_read) or not COMPILED or not are_stored():
         return []
     from kfbench.sweep.host.compiling import CODECS, by_family
 
     groups: list[Names] = [(BASE_FORMAT,)] if BASE_FORMAT in left else []
     groups += by_family(name for name in left if name != BASE_FORMAT)
     calls: list[Call] = [(compile_sizes, (names, has_headers)) for names in groups]
-    if BASE_FORMAT in formats and not _mark(READING, has_headers).exists():
+    if not is_read:
         logs = [bytes(FORMATS[BASE_FORMAT].encode(*_sample(has_headers), codec)) for codec in CODECS]
         calls.insert(0, (compile_reading, (logs, has_headers)))
     return calls if is_sized else [*calls, (compile_choice, (only_sized, has_headers))]

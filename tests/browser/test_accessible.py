@@ -3,11 +3,8 @@
 import itertools
 from pathlib import Path
 
-import pytest
-
 from tests.browser.chromium import Chromium, Tab
 
-pytestmark = pytest.mark.browser
 WIDE_PX = 4000
 ALL_BUT_CONTRAST = """axe.run(document, {rules: {"color-contrast": {enabled: false}}}).then(({violations}) =>
   violations.flatMap(({id, nodes}) => nodes.map(node => `${id}: ${node.html.slice(0, 200)}`)))"""
@@ -33,17 +30,14 @@ def check_accessible(chromium: Chromium, axe: str, page: Path, address: str = ""
         assert with_axe(chromium.open(page, WIDE_PX, dark=dark, address=address), axe).ask(CONTRAST) == []
 
 
-@pytest.mark.thorough
 def test_axe_finds_nothing(chromium: Chromium, axe: str, page: Path) -> None:
     check_accessible(chromium, axe, page)
 
 
-@pytest.mark.thorough
 def test_axe_finds_nothing_in_the_explorer(chromium: Chromium, axe: str, front: Path) -> None:
     check_accessible(chromium, axe, front, "#headers=2&records=0&formats=All+formats")
 
 
-@pytest.mark.thorough
 def test_axe_finds_what_is_wrong(chromium: Chromium, axe: str, answer: Path, tmp_path: Path) -> None:
     worse = tmp_path / "worse.html"
     worse.write_text(answer.read_text().replace(' lang="en"', "").replace("--ink:#1c1e21", "--ink:#dddddd"))

@@ -13,7 +13,6 @@ from tests.browser.explorer_points import python_sizes
 from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
-pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # rendering the page takes seconds
 SUMMARY = "document.getElementById('explorer-summary').textContent"
 ROWS = """[...document.querySelectorAll("#{} tbody tr")].map(
   row => [...row.cells].filter(cell => cell.className !== "drawn").map(cell => cell.textContent.trim()))"""

@@ -14,7 +14,7 @@ from kfbench.present.names import NEW
 from kfbench.workloads.grid import GridPoint
 from tests.browser.chromium import Chromium
 
-pytestmark = [pytest.mark.browser, pytest.mark.thorough]  # the true sizes take half a minute
+pytestmark = pytest.mark.thorough  # the true sizes take half a minute
 CODECS_SHOWN: Final = ("gzip", "snappy", "lz4", "zstd")
 TRUE_BATCHES, PART_BYTES = 100, 1 << 23
 SEED = 8

@@ -7,7 +7,6 @@ import pytest
 
 from tests.browser.chromium import Chromium
 
-pytestmark = pytest.mark.browser
 PAPER_PX = 703  # A4 width minus two margins of 12 mm, at 96 px per inch
 CUT = """what => [...document.querySelectorAll(what)].filter(
   each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(each => each.outerHTML)"""

@@ -19,7 +19,6 @@ from tests.browser.explorer_points import (
     stops_settings,
 )
 
-pytestmark = pytest.mark.browser
 BY_STOPS = "columnar"  # sizes.js knows it only where timestamps are equal, and at STOPS
 PLAIN: Settings = {
     "records": 100, "key_bytes": 16, "value_bytes": 100, "span_ms": 1000,
@@ -66,7 +65,6 @@ def settings(request: pytest.FixtureRequest) -> list[Settings]:
     return stops_settings(1000, 23) if request.param == "stops" else EXTREMES
 
 
-@pytest.mark.thorough
 def test_sizes_are_those_of_python(chromium: Chromium, tmp_path: Path, settings: list[Settings]) -> None:
     expected, found = python_sizes(settings), browser_sizes(chromium, tmp_path, settings)
     assert set(found) == set(FORMATS)

@@ -11,7 +11,6 @@ from kfbench.present.table import Table, plain_columns
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.test_accessible import check_accessible
 
-pytestmark = pytest.mark.browser
 SIZES = dict(
     zip(itertools.product(("v2", "v3"), (1, 10, 100)), (186.0, 131.1, 125.97, 173.0, 128.9, None), strict=True)
 )
@@ -204,7 +203,6 @@ def test_nothing_is_cut(chromium: Chromium, page: Path, view: str, width: int) -
       || each.getBoundingClientRect().right <= document.documentElement.clientWidth)""")
 
 
-@pytest.mark.thorough
 def test_each_choice_of_each_question_keeps_the_base(chromium: Chromium, front: Path) -> None:
     """The base of bars is the preset's, in what the reader chose, wherever that was measured."""
     tried = 0
@@ -231,7 +229,6 @@ def test_each_choice_of_each_question_keeps_the_base(chromium: Chromium, front: 
     assert tried >= 40
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("view", ["bars", "heat", "line", "wrong"])
 def test_axe_finds_nothing_in_the_views(chromium: Chromium, axe: str, page: Path, view: str) -> None:
     check_accessible(chromium, axe, page, f"#view={view}")

@@ -8,7 +8,6 @@ import pytest
 from tests.browser.chromium import Chromium
 from tests.browser.test_explorer import bill_of, choose, number, row_of
 
-pytestmark = pytest.mark.browser
 WORKLOAD = "document.getElementById('c-workload').value"
 
 

@@ -161,10 +161,9 @@ shutil.rmtree(CACHE_FOLDER.parents[1])
 @pytest.mark.parametrize(
     ("environment", "code", "words"),
     [
-        ({"KFBENCH_CACHE_DIR": "/proc/none"}, RUN, "are stored in"),
-        ({}, DELETED + RUN, None),
+        pytest.param({"KFBENCH_CACHE_DIR": "/proc/none"}, RUN, "are stored in", id="cannot be written"),
+        pytest.param({}, DELETED + RUN, None, id="deleted meanwhile", marks=pytest.mark.slow),
     ],
-    ids=["cannot be written", "deleted meanwhile"],
 )
 def test_a_command_answers_without_the_folder_for_compiled_kernels(
     tmp_path: Path, environment: dict[str, str], code: str, words: str | None
@@ -183,9 +182,12 @@ ON_A_FULL_DISK = 'mount -t tmpfs -o size=64k none /mnt || exit 77; shift; exec "
 
 @pytest.mark.parametrize(
     ("namespace", "cache", "why"),
-    [(ON_A_FULL_DISK, "/mnt", "No space left on device"), (IN_READ_ONLY, "/proc/none", "No such file or directory")],
-    ids=["full", "read-only"],
+    [
+        pytest.param(ON_A_FULL_DISK, "/mnt", "No space left on device", id="full", marks=pytest.mark.thorough),
+        pytest.param(IN_READ_ONLY, "/proc/none", "No such file or directory", id="read-only"),
+    ],
 )
+@pytest.mark.slow
 def test_a_command_says_once_why_compiled_kernels_are_not_stored(
     namespace: str, cache: str, why: str, tmp_path: Path
 ) -> None:
@@ -198,7 +200,7 @@ def test_a_command_says_once_why_compiled_kernels_are_not_stored(
     assert len(told) == 1 and why in told[0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_kernels_are_compiled_for_the_next_call_without_shared_memory(tmp_path: Path) -> None:
     done = in_namespace(
         IN_READ_ONLY, tmp_path, "what-if", FOLDER / "append-time.log", "--format", "v2",

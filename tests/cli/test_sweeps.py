@@ -2,8 +2,6 @@
 
 import json
 import re
-import signal
-import time
 import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +16,8 @@ from kfbench.store import create_run
 from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.host import compiling
 from kfbench.sweep.run.task import measure_cell
-from tests.cli.command import SWEEP, Run, process
-from tests.runs import MANIFEST, stored, without_progress
+from tests.cli.command import Run, process
+from tests.runs import MANIFEST, stored
 
 
 def test_a_sweep_with_an_illegal_combination_leaves_nothing_behind(kfbench: Run, tmp_path: Path) -> None:
@@ -149,30 +147,6 @@ def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the
     assert done.err.splitlines()[-1].startswith(f"kfbench: {run}: 2 rows ")
     printed = Path(done.out.removesuffix("\n"))
     assert printed == (run if command == "sweep" else out / run.name) and printed.is_dir()
-
-
-@pytest.mark.spark
-@pytest.mark.faults
-def test_an_interrupted_sweep_is_no_run_to_report_on(two_cells: Path, kfbench: Run) -> None:
-    many = SWEEP.replace("[1, 10]", str(list(range(1, 400)))).replace('"bytes"', '"bytes", "cpu"')
-    two_cells.write_text(many)
-    out = two_cells.parent / "reports"
-    running = process("sweep", two_cells, "--out", out)
-    try:
-        deadline = time.monotonic() + 120
-        while not list(out.glob("runs/*/measurements/*.parquet")):
-            assert running.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        running.send_signal(signal.SIGINT)
-        printed, err = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    (run,) = (out / "runs").iterdir()
-    said = f"kfbench: the rows so far are stored; to continue this run: --resume {run}\nkfbench: interrupted\n"
-    assert (running.returncode, printed, without_progress(err)) == (130, "", said)
-    assert str(run) in kfbench("report", run, "--out", out).refused()
-    assert [path.name for path in out.iterdir()] == ["runs"]
 
 
 @pytest.mark.parametrize("command", [["sweep", "smoke"], ["run", "smoke"], ["what-if", "{segment}"]])

@@ -34,7 +34,6 @@ from tests.runs import deterministic
 from tools.cluster import Cluster, hosts_can_be_named
 from tools.loopback import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 two_hosts = pytest.mark.skipif(not hosts_can_be_named(), reason="no process may have a host name of its own here")
 
 HOSTS = {host("worker-0"), host("worker-1")}

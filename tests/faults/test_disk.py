@@ -10,7 +10,7 @@ from kfbench.store import Run
 from tests.faults.sweeping import Sweeping
 from tests.runs import deterministic
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from kfbench.store import Run, open_run
 from tests.faults.sweeping import Sweeping
 from tests.runs import deterministic
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 
+@pytest.mark.thorough
 def test_a_driver_is_killed_again_and_again(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
     """Kill the driver in the first session, then again after the run was resumed."""
     out = tmp_path / "out"

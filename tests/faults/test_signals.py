@@ -13,14 +13,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from kfbench.errors import RunError
 from kfbench.measure.host_lock import host_lock
-from kfbench.store import Run
+from kfbench.store import Run, open_run
 from kfbench.sweep.spark.executors import await_job
 from kfbench.sweep.spark.session import session
 from tests.faults.sweeping import Sweeping, wait_until
 from tests.runs import deterministic
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 TERM = signal.SIGTERM, 143, ""
 INT = (
@@ -55,6 +56,8 @@ def test_while_it_measures(tmp_path: Path, undisturbed: Run, moments: Random) ->
     with Sweeping(out, "--resume", sweep.run()) as sweep:
         sweep.until(second)
         ended_by(sweep, INT)
+    with pytest.raises(RunError, match="state: running"):
+        open_run(sweep.run())
     with Sweeping(out, "--resume", sweep.run()) as sweep:
         assert sweep.finish() == (0, f"{sweep.run()}\n", "")
     assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))

@@ -14,7 +14,7 @@ from kfbench.sweep.spark.session import TASK_ATTEMPTS
 from tests.faults.sweeping import Sweeping
 from tests.runs import deterministic
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 
 def test_python_workers_are_killed(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
@@ -38,7 +38,7 @@ def test_executors_are_killed(tmp_path: Path, undisturbed: Run, moments: Random)
     assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
 
 
-LIMIT_S = 10
+LIMIT_S = 5
 FAULTY = f"""\
 from dataclasses import replace
 from pathlib import Path

@@ -29,6 +29,7 @@ def check_checksums(lengths: list[int], start: int = 0, fill: int = 0, batch_siz
         assert fmt.decode(log.data).records == records
 
 
+@pytest.mark.compiled_only
 def test_every_length() -> None:
     check_checksums(LENGTHS)
 

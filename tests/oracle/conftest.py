@@ -29,6 +29,12 @@ def kafka(request: pytest.FixtureRequest, running: Callable[[str], Kafka]) -> Ka
     return running(request.param)
 
 
+@pytest.fixture(params=[pytest.param(4, id="a quarter"), pytest.param(1, id="all", marks=pytest.mark.thorough)])
+def part(request: pytest.FixtureRequest) -> int:
+    """Return what divides the number of cases. They are the same in every run, so a quarter finds most new faults."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="session")
 def verdicts(pytestconfig: pytest.Config) -> Counter[str]:
     """Return the counter of compared batches and logs by kind, which pytest's summary shows."""

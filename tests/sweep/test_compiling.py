@@ -26,6 +26,7 @@ from kfbench.sweep.host.compiling import (
     compile_payloads,
 )
 from kfbench.whatif.ask import what_if
+from kfbench.whatif.compiling import calls_for, compile_reading
 
 ROOT = Path(__file__).parents[2]
 
@@ -184,6 +185,18 @@ def lines_with_times(table: str) -> list[str]:
 
 def without_times(table: str) -> list[str]:
     return [re.sub(r" +[\d.,]+$", "", line) for line in table.splitlines()]
+
+
+@compiles
+def test_what_if_compiles_only_what_has_no_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.whatif.compiling.CACHE_FOLDER", tmp_path)
+    marks = {name: tmp_path / f"compiled-what-if-{name}" for name in (*FORMATS, "reading")}
+    for mark in marks.values():
+        mark.touch()
+    assert calls_for(("v2", "v3"), sized=tuple(FORMATS)) == []
+    assert len(calls_for(("v2", "v3"), has_headers=True)) > 1
+    marks["reading"].unlink()
+    assert [function for function, _ in calls_for(("v2", "v3"), sized=tuple(FORMATS))] == [compile_reading]
 
 
 def test_what_if_compiles_nothing_for_an_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

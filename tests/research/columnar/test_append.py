@@ -148,6 +148,7 @@ def test_a_batch_that_would_have_to_be_rebuilt_is_refused(sent: bytes) -> None:
     assert (refusal.value.error, refusal.value.position, log.tobytes()) == ("INVALID_RECORD", first, before)
 
 
+@pytest.mark.compiled_only
 @settings(max_examples=200)
 @given(data=st.data())
 def test_a_damaged_batch_is_refused_or_keeps_its_records(data: st.DataObject) -> None:

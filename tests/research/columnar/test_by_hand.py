@@ -98,6 +98,7 @@ READ: list[tuple[str, list[Message]]] = [
 ]  # fmt: skip
 
 SHARED_BYTES = b"\x01\x01\x00\x01" + unsigned(1001) + b"x" * 1000  # a header value of 1,000 bytes that all records have
+TOO_LARGE = (f"1000 {NO_TIME} {unsigned(1 << 19).hex()} {SHARED_BYTES.hex()}", "headers of 524288000 bytes")
 REFUSED: list[tuple[str, str]] = [
     (f"0000 {NO_TIME} 81808008", "16777217 records"),
     (f"0000 {NO_TIME} ffffffff07", "2147483647 records"),
@@ -115,7 +116,6 @@ REFUSED: list[tuple[str, str]] = [
     (f"2040 {NO_TIME} 01  0000000000000007 0000000000000007", "base timestamp and delete horizon"),
     (f"0080 {NO_TIME} 01", "bytes wanted"),
     (f"0c20 {NO_TIME} 01  04 07 000000 000000000000", "version and a type"),
-    (f"1000 {NO_TIME} {unsigned(1 << 19).hex()} {SHARED_BYTES.hex()}", "headers of 524288000 bytes"),
     *((f"1000 {NO_TIME} {written}", why) for written, why in [
         ("01  00", "0 headers"),
         ("02  01 00", "0 headers"),
@@ -182,7 +182,7 @@ def test_other_bytes_that_are_read(covered: str, messages: list[Message]) -> Non
     check_agrees_with_reference(data)
 
 
-@pytest.mark.parametrize(("covered", "why"), REFUSED)
+@pytest.mark.parametrize(("covered", "why"), [*REFUSED, pytest.param(*TOO_LARGE, marks=pytest.mark.compiled_only)])
 def test_bytes_that_are_refused(covered: str, why: str) -> None:
     with pytest.raises(RefusedError, match=why):
         columnar.decode_one(batch(covered), 0)
