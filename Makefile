@@ -65,7 +65,7 @@ strange: setup  # the quick tests on Python 3.13, as nobody, without a network, 
 	bash tools/strange.sh
 
 slow: setup  # sweeps, reports, compilers: what takes seconds
-	$(PYTESTS) -m "slow and not (matrix or thorough or cluster or faults or browser or $(FOREIGN))" $(PYTEST_ARGS)
+	$(PYTESTS) -m "slow and not (matrix or thorough or $(FOREIGN))" $(PYTEST_ARGS)
 
 java: setup
 	$(PYTEST) -m "($(FOREIGN)) and not thorough" $(PYTEST_ARGS)

@@ -39,7 +39,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Run small inputs on compiled kernels, too; not those that modules of tests encode as they are imported."""
+    """From here on, compile each kernel at its first call: tests are of compiled kernels.
+
+    Not before, because modules of tests encode small inputs as they are imported, in every process.
+    """
     os.environ["KFBENCH_COMPILE"] = "1"
 
 
